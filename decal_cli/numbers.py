@@ -73,6 +73,11 @@ def plain(value: float) -> str:
     return f"{value:,.0f}" if 9_999.5 <= abs(value) < _BEYOND_READING else f"{settled(value):.4g}"
 
 
+def p_value(value: float, equals: str = "") -> str:
+    """A p-value to four decimals, and below that as '< 0.0001'. equals: what stands before it where it is a number."""
+    return "< 0.0001" if value < 1e-4 else f"{equals}{plain(round(value, 4))}"
+
+
 def percent(share: float) -> str:
     """A share of rows as '2 %', to three digits."""
     return f"{settled(100 * share):.3g} %"

@@ -365,7 +365,9 @@ def evaluate(
             then(report, inputs)
         if pack is not None and pack.compares_groups:
             progress(f"{model.name}: gaps between groups")
-            for _, _, comparison in compare_groups(model.name, model.rows, pack.choices, plan.inputs, plan.level):
+            own = [report.results for report in reports if report.model == model.name]
+            known = [spec for spec in pack.choices if any(each[spec.key].value is not None for each in own)]
+            for _, _, comparison in compare_groups(model.name, model.rows, known, plan.inputs, plan.level):
                 gaps += comparison.pairs
                 too_small += comparison.too_small
     clusters = {report.model: (report.rows, report.find(Clusters)) for report in reports if report.of_all_rows}

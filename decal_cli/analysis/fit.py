@@ -134,16 +134,15 @@ def advised(data: Dataset, plan: Plan, wanted: Preferences) -> Advised:
         raise DecalError(f"auto takes what `{Verb('recommend')}` advises, which needs the decision", fix)
     choices = evidence_choices(bool(data.classes), every=False)
     advice = recommend(data, replace(plan, choices=choices), wanted).advice[0]
-    if advice.method is None and (method := advice.act_now.method):
-        raise DecalError(
-            f"`{Verb('recommend')}` cannot tell yet what a method would win; by the estimates it leans to {method}",
-            f"to fit it anyway: {Verb('fit', method=method)}",
-        )
+    method = advice.act_now.method
     if advice.method is None:
-        raise DecalError(
-            f"there is nothing to fit; the advice is: {advice.headline.rstrip('.')}",
-            f"see why with {Verb('recommend')}, or name a method",
-        )
+        problem = f"there is nothing to fit; the advice is: {advice.headline.rstrip('.')}"
+        if advice.action == "cannot-tell":
+            problem = f"`{Verb('recommend')}` cannot tell yet what a method would win"
+        if method is not None:
+            lean = f"{problem}; by the estimates it leans to {method}"
+            raise DecalError(lean, f"to fit it anyway: {Verb('fit', method=method)}")
+        raise DecalError(problem, f"see why with {Verb('recommend')}, or name a method")
     chosen = parse(advice.method)
     few = len(data.models[0].rows) < MIN_ISOTONIC_ROWS and not data.classes
     return _of_few(data, plan, chosen) if few and chosen in OF_FEW_ROWS else Advised(chosen)
@@ -212,7 +211,7 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
             model = in_population(model, population.factors)
     except Undefined as undefined:
         fix = "give what it needs, or name another method: `decal methods` lists them"
-        raise DecalError(f"{chosen.key} cannot be fitted to {training.name}: {undefined.reason}", fix) from None
+        raise DecalError(f"{chosen.key} cannot be fitted to {training.name}: it {undefined.reason}", fix) from None
     judged = dataset.judged if test is None else test
     applied, name = performance.applied, new_name(training.name, chosen)
     # All rows, with the score as it is and with the new one.

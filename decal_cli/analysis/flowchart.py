@@ -21,7 +21,7 @@ from decal_cli.hints import Hint, Verb, said
 from decal_cli.learn.held_out import MIN_ISOTONIC_ROWS
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.confidence import quantile
-from decal_cli.numbers import Interval, Say, alike, around, bounds, chance_words, per_thousand, plain, shifted
+from decal_cli.numbers import Interval, Say, alike, around, bounds, chance_words, p_value, per_thousand, plain, shifted
 
 Answer = Literal["yes", "no", "unknown"]
 Action = Literal["done", "recalibrate", "post-train", "do-not-post-train", "find-better-features", "cannot-tell"]
@@ -207,8 +207,8 @@ class Evidence:
     @property
     def informative(self) -> bool:
         """Whether the features clearly say something about the label beyond the score."""
-        p_value = self.item(SIGNAL).value
-        return p_value is not None and p_value <= CLEAR_SIGNAL
+        chance = self.item(SIGNAL).value
+        return chance is not None and chance <= CLEAR_SIGNAL
 
     def small(self, metric: str) -> bool:
         """Whether a gain is clearly above 0 and clearly within the tolerance."""
@@ -560,8 +560,8 @@ def _doubts(evidence: Evidence) -> Iterator[str]:
 def _sign(evidence: Evidence, metric: str) -> str:
     """What shows that there is such a gain, though it is small on these rows."""
     if metric == BEYOND:
-        p_value = evidence.item(SIGNAL).value or 0.0
-        what = f"the features clearly say more than the score (p-value {p_value:.2g})"
+        shown = p_value(evidence.item(SIGNAL).value or 0.0)
+        what = f"the features clearly say more than the score (p-value {shown})"
     else:
         interval = evidence.item(NEW_THRESHOLD).interval or (0.0, 1.0)
         low, high, now = alike((*interval, evidence.acts_from or 0.0))
@@ -768,6 +768,10 @@ def _undecided(evidence: Evidence, first: Step) -> Advice:
     else:
         what = "whether recalibration wins"
         then = [f"{evidence.name_features}: more rows alone do not show what features would add to the score."]
+    unlearned = evidence.item(RECALIBRATION)
+    if unlearned.value is None and unlearned.missing.startswith("needs"):
+        # Where every label is the same, features have nothing to add.
+        then = [f"Add rows: recalibration {unlearned.missing}.", *(then if evidence.item(WORST_CASE).value else ())]
     return Advice(
         evidence,
         (first,),

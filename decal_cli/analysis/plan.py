@@ -96,7 +96,7 @@ def plan_rows(
     named = choices_of(rules)
     choices = tuple(dict.fromkeys((*named, *((gain, stake) if plan.decision is not None else ()))))
     if not choices:
-        raise DecalError("there is nothing to plan", f"give {Hint('rule', 'brier<=0.2')} or a decision")
+        raise DecalError("there is nothing to plan", f"""give {Hint("rule", "'brier<=0.2'")} or a decision""")
     plan = replace(plan, choices=choices, intervals=True)
     evaluation = evaluate(dataset, plan, progress)
     results, clusters = evaluation.reports[0].results, evaluation.reports[0].find(Clusters)

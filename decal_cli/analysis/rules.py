@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from decal_cli.errors import DecalError
-from decal_cli.hints import Hint
+from decal_cli.hints import Verb
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import MetricSpec, parse
 from decal_cli.task import ClassDecision, Task
@@ -170,7 +170,7 @@ def _metric(name: str) -> MetricSpec:
         return parse(name)
     except DecalError as error:
         if name.strip() in OVER_TIME:
-            raise DecalError(" is about rows in the order of time", f"use: decal online {Hint('rule')}") from None
+            raise DecalError(" is about rows in the order of time", f"use: {Verb('online', 'rule')}") from None
         problem, fix = error.given
         raise DecalError(f": {problem}", fix) from None
 

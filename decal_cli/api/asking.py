@@ -186,6 +186,10 @@ def asked(
     others: further nouns of the verb. Errors: TypeError for a keyword that no noun has.
     """
     labels = None if decision is None or is_decision(decision) else decision
+    if isinstance(decision, Data) or (isinstance(labels, str) and isinstance(data, Data) and data.label is not None):
+        shown = "Data" if isinstance(decision, Data) else repr(labels)
+        fix = "data come first, then the decision, such as 0.3; all else is named, as in method='isotonic'"
+        raise DecalError(f"{shown} stands where the decision does", fix)
     nouns: list[Any] = [Data.of(data), Decision.of(None if labels is not None else decision)]
     nouns += [nouns[1].terms, statistics or Statistics(), *others]
     if labels is not None:
@@ -354,9 +358,20 @@ def choices_of(
 
 def methods_of(given: Names) -> tuple[MethodSpec, ...]:
     """The named methods; none where none are named."""
-    from decal_cli.learn.methods import parse
+    return tuple(dict.fromkeys(map(method_of, names_of("methods", given))))
 
-    return tuple(dict.fromkeys(map(parse, names_of("methods", given))))
+
+def method_of(text: str) -> MethodSpec:
+    """The method of this name. Errors: DecalError, for a forecaster too, which is replayed and not fitted."""
+    from decal_cli.learn.methods import parse
+    from decal_cli.sequential import ONLINE
+
+    name = text.partition("(")[0].strip()
+    if name in ONLINE:
+        raise DecalError(
+            f"{name} is a forecaster over time", f"replay it: {Verb('online')} with {Hint('method', name)}"
+        )
+    return parse(text)
 
 
 def preferences_of(costs: Costs, terms: StatedTerms) -> Preferences:

@@ -25,6 +25,7 @@ from decal_cli.api.asking import (
     Asked,
     asked,
     choices_of,
+    method_of,
     methods_of,
     metrics_of,
     names_of,
@@ -507,11 +508,10 @@ def fit(
     'isotonic'
     """
     from decal_cli.analysis import fit as fits
-    from decal_cli.learn.methods import parse
     from decal_cli.render.results.fitting import FittedPage
 
     given = asked(data, decision, statistics, fields, costs or Costs())
-    chosen = None if method == fits.AUTO else parse(method)
+    chosen = None if method == fits.AUTO else method_of(method)
     if chosen is not None and given.others[0] != Costs():
         costs, keys = given.others[0], keys_of(Costs)
         named = next(key for key, name in keys.items() if getattr(costs, name) != getattr(Costs(), name))
@@ -560,6 +560,8 @@ def apply(
     saved = model.model if isinstance(model, FitAnswer) else model
     shown = "the model"
     if not isinstance(saved, Saved):
+        if not isinstance(saved, (str, os.PathLike)):
+            raise DecalError(f"the model is of type {type(saved).__name__}", "give what `fit` returned, or a path")
         shown = os.fspath(saved)
         saved = read_model(shown)
     columns = columns_for(saved, one_of("missing", missing, ("error", "drop")))

@@ -456,7 +456,7 @@ def online(
     began = time.perf_counter()
     to_file = output is not None and PurePath(output).suffix.lower() == ".parquet"
     page = None if to_file else output
-    form = format_for(format, page, offered(RULED))
+    form = format_for(format, page, offered(RULED), beside=".parquet")
     if FORMATS[form].reads == "checks" and not rule:
         raise DecalError(f"--format {form} writes rules, and there is none", "give --rule 'e_calibration<20'")
     check_plot(plot)

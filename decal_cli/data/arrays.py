@@ -207,6 +207,9 @@ def _column(value: Any, name: str) -> Any:
             one = "give one dimension, such as predict_proba(X)[:, 1]"
             several = "for several classes give a frame with a column for each, such as 'p:cat', and proba='p:*'"
             raise DecalError(f"scores have shape {array.shape}", one if array.shape[1] <= 2 else several)
+        if array.ndim == 0:
+            fix = "give the path of a file, a frame, or (scores, labels)"
+            raise DecalError(f"{SHOWN}, column {quote(name)} is one value, of type {type(value).__name__}", fix)
         if array.ndim != 1:
             raise DecalError(f"{SHOWN}, column {quote(name)} has shape {array.shape}", "give one dimension")
         return _numbers(array) if array.dtype.kind in "fiu" else _objects(array)

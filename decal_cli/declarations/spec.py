@@ -52,13 +52,17 @@ class Parameter:
             raise DecalError(f"{self.name}={text} is not one of {', '.join(self.choices)}", "choose one of them")
         if self.kind is str:
             return text
+        fix = f"{self.name}: {self.text}"
         try:
             value = self.kind(text)
         except ValueError:
-            raise DecalError(f"{self.name}={text} is not a number", f"give {self.text}") from None
-        if value != self.default and not self.limits.low < value < self.limits.high:
-            low, high = self.limits
-            raise DecalError(f"{self.name}={text} is not between {low:g} and {high:g}", f"give {self.text}")
+            raise DecalError(f"{self.name}={text} is not a number", fix) from None
+        low, high = self.limits
+        if value != self.default and not low < value < high:
+            span = f"above {low:g} and below {high:g}"
+            if self.kind is int:
+                span = f"a whole number from {low + 1:,} to {high - 1:,}"
+            raise DecalError(f"{self.name}={text} is not {span}", fix)
         return value
 
 
@@ -212,6 +216,7 @@ def near(name: str, names: Iterable[str]) -> str:
     import difflib
 
     by_letters = {each.casefold(): each for each in names}
-    close = difflib.get_close_matches(name.casefold(), by_letters, n=3, cutoff=0.6)
+    begun = [each for each in by_letters if len(name) > 2 and each.startswith(name.casefold())]
+    close = begun[:3] or difflib.get_close_matches(name.casefold(), by_letters, n=3, cutoff=0.6)
     matches = [by_letters[each] for each in close if name.casefold() not in by_letters or each == name.casefold()]
     return f"did you mean {' or '.join(matches)}?" if matches else ""

@@ -104,7 +104,7 @@ def missing(spec: MethodSpec, rows: Training) -> str | None:
     if rows.classes and not spec.declared.of_classes:
         return "is for scores of two classes"
     if not rows.classes and not spec.declared.for_two:
-        return f"is for several classes: {Hint('proba').words}"
+        return f"is for several classes: name their columns with {Hint('proba').words}"
     return next((said(NEEDS[need]) for need in spec.declared.needs if rows.lacks(need)), None)
 
 

@@ -15,6 +15,7 @@ from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import Measured, Metric, Result
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.within_cells import within_cells
+from decal_cli.numbers import p_value
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
 from decal_cli.tables.threads import from_both_ends, one_thread
@@ -97,6 +98,8 @@ def measure(spec: MetricSpec, inputs: Inputs, confidence: float | None = None) -
             worst = metric.worst_case_task(*given, **spec.parameters)
     if metric.value_text is not None:
         text = metric.value_text(*given, **spec.parameters)
+    elif metric.unit == "p-value":
+        text = p_value(value)
     side = None if interval is None else metric.side
     return Result(value, interval, worst_case_task=worst, text=text, within=within, no_interval=why, side=side)
 

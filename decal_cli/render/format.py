@@ -46,12 +46,14 @@ def _takes(encoding: str, signs: str) -> bool:
 class Format(ABC):
     """A format.
 
-    name: as --format takes it. reads: the method of a result that it needs. suffix: of its files.
+    name: as --format takes it. reads: the method of a result that it needs. suffix: of its files; also: others that
+    they may have where the format is asked for.
     """
 
     name: ClassVar[str]
     reads: ClassVar[Face]
     suffix: ClassVar[str] = ""
+    also: ClassVar[tuple[str, ...]] = ()
     declared: ClassVar[list[type[Format]]] = []
     """Every format that has a name."""
 

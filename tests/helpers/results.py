@@ -26,7 +26,7 @@ def as_text(result: Any, format: str = "table", width: int = 100, color: bool = 
 RESULTS = {
     "brier": Result(0.19695801, (0.18544, 0.20847)),
     "log_loss": Result(
-        None, None, "infinite: rows that are certain and wrong: 2 with score 0 and label 1, 0 with score 1 and label 0"
+        None, None, "infinite: rows that are certain and wrong: 2 with score 0 and label 1, 1 with score 1 and label 0"
     ),
     "auc": Result(0.74288666, (0.7197, 0.7647)),
     "ece": Result(0.0981831, (0.0770, 0.1110)),

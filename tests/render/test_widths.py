@@ -1,9 +1,11 @@
 """Tables on narrow pages: no line is longer than the page, and no word is cut."""
 
+from pathlib import Path
+
 import pytest
 from rich.cells import cell_len
 
-from tests.helpers.command import FOX, Decal, few_rows
+from tests.helpers.command import BINARY, FOX, Decal, few_rows
 
 P = ("rows.csv", "-s", "p", "-y", "y")
 TABLES = {
@@ -42,3 +44,14 @@ def test_no_word_is_cut_and_no_line_too_long(decal: Decal, name: str) -> None:
         text = decal(*line, *("--force",) * (line[0] == "fit"), COLUMNS=str(width)).out
         table = text[text.index(begins) : text.index(ends)]
         assert "…" not in table and max(map(cell_len, table.splitlines())) <= width
+
+
+def test_gaps_of_two_columns_fit_a_narrow_page(decal: Decal, tmp_path: Path) -> None:
+    header, rows = BINARY.read_text().split("\n", 1)
+    renamed = header.replace("split", "split_of_rows").replace("group", "group_of_rows")
+    (tmp_path / "rows.csv").write_text(f"{renamed}\n{rows}")
+    groups = ("--group", "split_of_rows", "--group", "group_of_rows", "--pack", "fairness")
+    text = decal("evaluate", tmp_path / "rows.csv", *P[1:], "-t", "0.3", *groups, COLUMNS="60").out
+    table = text[text.index("\nGroups that") : text.index("\ngap:")]
+    assert "\nsplit_of_rows\n" in table and "\ngroup_of_rows\n" in table
+    assert max(map(cell_len, table.splitlines())) <= 60

@@ -284,7 +284,7 @@ def test_a_declared_forecaster_is_named_with_its_parameters() -> None:
     assert parse("rolling-isotonic(window=1000)").key == "rolling-isotonic"
     with pytest.raises(DecalError, match="did you mean hedge"):
         parse("hedg")
-    with pytest.raises(DecalError, match="window=1 is not between"):
+    with pytest.raises(DecalError, match="window=1 is not a whole number from 2 to 1,000,000"):
         parse("rolling-isotonic(window=1)")
 
 

@@ -67,7 +67,7 @@ def open_source(path: str, stdin: BinaryIO | None) -> Source:
 
 def opened(path: str, stdin: BinaryIO | None) -> list[Source]:
     """The file of this path, or all files of a folder, in order of their paths. Errors: DecalError."""
-    found = objects_in(path) if is_remote(path) else sorted(_files(path)) if os.path.isdir(path) else None
+    found = objects_in(path) if is_remote(path) else _files(path) if os.path.isdir(path) else None
     if path == "-" or found is None:
         return [open_source(path, stdin)]
     files = sorted(file for file in found if not _hidden(os.path.relpath(file, path)))
@@ -93,10 +93,14 @@ def opened(path: str, stdin: BinaryIO | None) -> list[Source]:
 
 
 def named_once(paths: Sequence[str]) -> Sequence[str]:
-    """The paths, by default that of standard input. Errors: DecalError, where a file is named twice."""
-    times = Counter(map(os.path.abspath, paths))
-    if twice := [path for path in paths if times[os.path.abspath(path)] > 1]:
-        raise DecalError(f"{quote(twice[-1])} is named twice", "name it once: its rows would count twice")
+    """The paths, by default that of standard input. Errors: DecalError, where a file is named twice, or with a folder
+    that holds it.
+    """
+    files = [(path, file) for path in paths for file in (_files(path) if os.path.isdir(path) else [path])]
+    times = Counter(os.path.abspath(file) for _, file in files)
+    if twice := [(path, file) for path, file in files if times[os.path.abspath(file)] > 1]:
+        how = "named twice" if all(path == file for path, file in twice) else "named, and a folder that holds it too"
+        raise DecalError(f"{quote(twice[-1][1])} is {how}", "name it once: its rows would count twice")
     return paths or ["-"]
 
 
@@ -106,12 +110,14 @@ def columns_in(path: str) -> list[str]:
 
 
 def _files(folder: str) -> Iterator[str]:
+    """The files of a folder and those below it; none that is hidden."""
+
     def stop(error: OSError) -> None:
         raise DecalError(f"{error.filename} cannot be opened ({error.strerror})", "check its permissions") from None
 
     for place, folders, names in os.walk(folder, onerror=stop):
         folders[:] = [name for name in folders if not _hidden(name)]
-        yield from (os.path.join(place, name) for name in names)
+        yield from (os.path.join(place, name) for name in names if not _hidden(name))
 
 
 def _hidden(path: str) -> bool:

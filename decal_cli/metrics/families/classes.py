@@ -150,7 +150,7 @@ def log_loss(c: ClassTable, *, eps: Clip = 0.0) -> Estimate:
     chance = np.clip(c.of_label, eps, 1 - eps) if eps else c.of_label
     if not eps and (wrong := int(np.count_nonzero(chance == 0))):
         rows = f"{wrong:,} row{'s have' if wrong > 1 else ' has'}"
-        raise Undefined(f"is infinite: {rows} a label of probability exactly 0; log_loss(eps=1e-6) clips the scores")
+        raise Undefined(f"infinite: {rows} a label of probability exactly 0; log_loss(eps=1e-6) clips the scores")
     return c.units.mean(-np.log(chance)).within(0.0, math.inf)
 
 

@@ -86,9 +86,9 @@ def need_finite_log(t: Table, advice: str = "") -> None:
     at_one = float(t.n[-1] - t.pos[-1]) if t.score[-1] == 1 else 0.0
     if at_zero + at_one > 0:
         rows = "share of the rows by weight" if t.weighted else "rows"
-        zeros, ones = (f"{each / t.total:.2g}" if t.weighted else f"{each:g}" for each in (at_zero, at_one))
-        counts = f"{zeros} with score 0 and label 1, {ones} with score 1 and label 0"
-        raise Undefined(f"infinite: {rows} that are certain and wrong: {counts}{advice}")
+        wrong = ((at_zero, "with score 0 and label 1"), (at_one, "with score 1 and label 0"))
+        counts = (f"{n / t.total:.2g} {what}" if t.weighted else f"{n:,g} {what}" for n, what in wrong if n > 0)
+        raise Undefined(f"infinite: {rows} that are certain and wrong: {', '.join(counts)}{advice}")
 
 
 class CorpParts(NamedTuple):

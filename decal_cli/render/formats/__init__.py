@@ -34,21 +34,24 @@ def suffixes(names: Collection[str]) -> str:
     return ", ".join(each for each in (FORMATS[name].suffix for name in names) if each)
 
 
-def format_for(asked: str | None, path: str | None, names: Sequence[str], what: str = "output") -> str:
+def format_for(
+    asked: str | None, path: str | None, names: Sequence[str], what: str = "output", beside: str = ""
+) -> str:
     """One of these formats: as asked, else by the ending of its file; the first where no file or ending says another.
 
-    A DecalError where these two contradict each other, or the ending alone decides and is that of none of them.
+    A DecalError where these two contradict each other, or the ending alone decides and is that of none of them. beside:
+    an ending of something else that the command writes.
     """
     end = "" if path is None else PurePath(path).suffix.lower()
     by_suffix = next((name for name, each in FORMATS.items() if each.suffix == end), None) if end else None
     # A file of text may hold any format that is asked for.
-    if not end or (asked and by_suffix in (None, DEFAULT)):
+    if not end or (asked and (by_suffix in (None, DEFAULT) or end in FORMATS[asked].also)):
         return asked or names[0]
     if asked not in (None, by_suffix):
         fix = f"name a file that ends in {FORMATS[asked].suffix}" if FORMATS[asked].suffix else "keep one of the two"
         raise DecalError(f"{what} {path} ends in {end}, which is {by_suffix}, and the format is {asked}", fix)
     if by_suffix is None or by_suffix not in names:
-        ends = suffixes(names)
+        ends = ", ".join(filter(None, (suffixes(names), beside)))
         fix = f"end it in one of {ends}" if "," in ends else f"end it in {ends}"
         raise DecalError(f"{what} {path}: this result cannot be written as {end}", fix)
     return by_suffix

@@ -71,6 +71,7 @@ class Sarif(Format):
     name = "sarif"
     reads = "checks"
     suffix = ".sarif"
+    also = (".json",)
 
     def write(self, result: Any) -> str:
         import json

@@ -29,6 +29,7 @@ from decal_cli.numbers import (
     chance_words,
     decimal,
     decimals_for,
+    p_value,
     percent,
     plain,
     saying,
@@ -123,7 +124,7 @@ class AdvisedModel:
                 if item.value is not None:
                     say = self.say if metric.unit == "utility" else within
                     rough = metric.unit != "utility" and item.interval is None
-                    value = f"{item.value:.2g}" if rough else say(item.value, item.interval)
+                    value = p_value(item.value) if rough else say(item.value, item.interval)
                 evidence.append(f"{metric.title.lower()}: {value}")
             asked.append(b.AnsweredQuestion(step.question, step.answer, step.reason, evidence, step.number))
         return b.AnsweredQuestions(asked)

@@ -20,7 +20,20 @@ from decal_cli.analysis.splice import NoSplice, Splice
 from decal_cli.data.words import grouped
 from decal_cli.declarations.document import Absent, Count, Positive, Share, Size, Some, Two
 from decal_cli.metrics import Result, parse
-from decal_cli.numbers import Interval, alike, bounds, bracketed, counts, many, pieces, plain, rounded, short, sized
+from decal_cli.numbers import (
+    Interval,
+    alike,
+    bounds,
+    bracketed,
+    counts,
+    many,
+    p_value,
+    pieces,
+    plain,
+    rounded,
+    short,
+    sized,
+)
 from decal_cli.render.blocks import Blocks, Cell, Column, Heading, Notes, Points, TextTable, Tone
 from decal_cli.render.cells import better, by_words, counted, left, metric_name, number, reasons, table, texts, words
 from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, found, result_data
@@ -296,7 +309,7 @@ class Compared(WrittenResult):
             test = "McNemar's p, over clusters," if each.clustered else "McNemar's exact p"
         if not each.apart:
             return f"the two models {same}."
-        return f"{text}." if each.p_value is None else f"{text} ({test} = {plain(each.p_value)}{note})."
+        return f"{text}." if each.p_value is None else f"{text} ({test} {p_value(each.p_value, '= ')}{note})."
 
     def _swap_sentence(self, swap: Swap) -> str:
         """Who takes the places of whom."""
@@ -326,7 +339,9 @@ class Compared(WrittenResult):
             empty = each.a.value is None and each.b.value is None and not metric.shown
             return {"section": metric.family, "empty": empty}
 
-        def side(result: Result) -> Cell:
+        def side(key: str, result: Result) -> Cell:
+            if parse(key).declared.unit == "p-value" and result.value is not None:
+                return by_words(result.text)
             return number(result.value, reason=result.reason)
 
         first, second = self.models
@@ -335,8 +350,8 @@ class Compared(WrittenResult):
             [
                 (left("metric", wraps=True, most=MAX_TITLE), metric_name),
                 (left(""), better),
-                (Column(first, short="A"), lambda key: side(differences[key].a)),
-                (Column(second, short="B"), lambda key: side(differences[key].b)),
+                (Column(first, short="A"), lambda key: side(key, differences[key].a)),
+                (Column(second, short="B"), lambda key: side(key, differences[key].b)),
                 ("B - A", lambda key: difference_cell(differences[key])),
                 (left("who wins"), lambda key: who_wins(differences[key], self.models)),
             ],

@@ -117,7 +117,7 @@ class Replayed(WrittenResult):
     def sections(self) -> b.Blocks:
         """What was replayed, windows, forecasters, the alarm, the prior shift, and what to do."""
         judged, scored = self.judged, self.plan.score is not None
-        span = f"{judged.rows:,} rows from {self.at(judged.first_time)} to {self.at(judged.last_time)}"
+        span = f"{many(judged.rows, 'row')} from {self.at(judged.first_time)} to {self.at(judged.last_time)}"
         yield b.Notes((*source_lines(self.evaluation), f"{span}; labels are known {self._known()}"))
         yield self._window_table()
         yield self._method_table()
@@ -337,7 +337,7 @@ class Replayed(WrittenResult):
         if advice.action == "keep" and self.plan.score is None:
             return "There is no score: nothing is advised."
         return {
-            "retrain": "Retrain: the base rate alone wins as much as this score.",
+            "retrain": "Retrain: the base rate alone wins as much as any recalibration of this score.",
             "keep": f"Keep the score as it is{wrong}.",
             "move-threshold": f"Move the threshold{at}.",
         }.get(advice.action, f"Recalibrate online with {advice.method}.")

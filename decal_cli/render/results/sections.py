@@ -28,7 +28,7 @@ from decal_cli.analysis.recommend import amounts_of
 from decal_cli.data.words import grouped
 from decal_cli.hints import Hint, Verb, said
 from decal_cli.metrics.label_shift import N_BINS
-from decal_cli.numbers import DASH, alike, bounds, counts, decimals_for, percent, plain, short, times, within
+from decal_cli.numbers import DASH, alike, bounds, counts, decimals_for, p_value, percent, plain, short, times, within
 from decal_cli.render.blocks import Blocks, Cell, Column, Heading, Lines, Notes, Paragraph, Row, TextTable
 from decal_cli.render.cells import amount, by_words, counted, left, number, table, texts, words
 from decal_cli.render.results.source import lowest_first
@@ -301,10 +301,10 @@ def pack_blocks(evaluation: Evaluation, packed: Packed) -> Blocks:
 def _gap_table(gaps: Sequence[Gap], pack: Pack) -> TextTable:
     """The clear pairs of each metric, or the most certain one where none is clear."""
     by_metric = grouped(((gap.column, gap.metric), gap) for gap in gaps)
+    several = len({gap.column for gap in gaps}) > 1
     return table(
         [gap for of_metric in by_metric.values() for gap in of_metric[:MAX_PAIRS]],
         [
-            len({gap.column for gap in gaps}) > 1 and (left("column"), "column"),
             (left("metric", wraps=True), lambda gap: pack.measures[gap.metric]),
             (left("higher (rows)", wraps=True), lambda gap: f"{gap.high} ({counted(gap.high_rows)})"),
             (left("lower (rows)", wraps=True), lambda gap: f"{gap.low} ({counted(gap.low_rows)})"),
@@ -314,6 +314,7 @@ def _gap_table(gaps: Sequence[Gap], pack: Pack) -> TextTable:
                 lambda gap: "unknown" if gap.interval is None else "yes" if gap.clear else "no",
             ),
         ],
+        lambda gap: {"section": gap.column if several else ""},
     )
 
 
@@ -347,10 +348,6 @@ def _gap_notes(packed: Packed, plan: Plan) -> Lines:
 def reference_blocks(reference: Reference) -> Blocks:
     """A row for each model, what follows, and what the columns mean."""
 
-    def pvalue(shift: Shift) -> str:
-        value = shift.pvalue
-        return DASH if value is None else "< 0.0001" if value < 1e-4 else plain(round(value, 4))
-
     names = ", ".join(item.path for item in reference.inputs)
     yield Heading(f"Against the reference: {names}, {sum(item.rows for item in reference.inputs):,} rows")
     yield table(
@@ -361,7 +358,7 @@ def reference_blocks(reference: Reference) -> Blocks:
             ("labels 1 in the reference", lambda shift: percent(shift.reference_share)),
             ("in these rows", lambda shift: percent(shift.share)),
             ("by the scores alone", lambda shift: number(shift.by_scores, shift.interval, reason=shift.reason)),
-            ("p-value", pvalue),
+            ("p-value", lambda shift: DASH if shift.pvalue is None else p_value(shift.pvalue)),
         ],
     )
     yield Notes(f"{shift.model}: {_meaning(shift)}" for shift in reference.models)

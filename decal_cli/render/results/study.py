@@ -281,8 +281,8 @@ def _closer(summary: Summary) -> Iterator[TextTable]:
         what, by = "What predicts the gain beyond recalibration", "at each t*"
         text, head = "r2 at one threshold.", "t*"
     rows = of_parts(of_each_task(points))
-    # With few files and scores, no task alone has enough points.
-    if not over_tasks or any(cell != DASH for _, *cells in rows for cell in cells):
+    # With few files and scores, no task or threshold alone has enough points.
+    if any(cell != DASH for _, *cells in rows for cell in cells):
         yield _table(f"{what}, {by}", text, (head, *titles), rows)
     if len(points.files) > 2:
         text, without = "r2 of all points but those of the file.", of_parts(without_each_file(points))
