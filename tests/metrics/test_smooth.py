@@ -31,7 +31,12 @@ def test_sm_cal_is_what_a_linear_program_finds() -> None:
 
 
 def test_examples() -> None:
-    """Hu and Wu 2024, ex. 4.3 with eps = .01; and the one in which the distance lies below sm_cal."""
+    """Hu and Wu 2024, ex. 4.3 with eps = .01; and the one in which the distance lies below sm_cal.
+
+    Values at 0, at a quarter of the way to 1, and at the last of three nodes, are shared by hand.
+    """
+    shared = smooth.shared_by_nodes(np.array([0.0, 0.25, 2.0]), np.array([1.0, 4.0, 8.0]), 3)
+    assert shared.tolist() == [1 + 3, 1, 8]
     assert value_of("sm_cal", table_of_levels((0.49, 1, 0), (0.51, 1, 1))) == pytest.approx(0.0049, abs=1e-12)
     pair = table_of_levels((0.5, 1, 1), (0.6, 1, 0))
     assert value_of("sm_cal", pair) == pytest.approx(0.075, abs=1e-12)
