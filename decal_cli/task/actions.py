@@ -158,7 +158,7 @@ class Task:
         if tuple(classes) in _BACKWARDS:
             raise DecalError(
                 f"the task is of labels 0 and 1, and the columns are of {classes[0]} and then {classes[1]}",
-                f"give {Hint('utility')} with the classes in a first row, or name the column of label 1 as the score",
+                f"name the first column alone, with {Hint('score')}",
             )
         return ClassDecision(self.undominated, self.taken)
 
