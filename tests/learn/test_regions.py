@@ -1,11 +1,14 @@
 """Curves of scores, and the bounds of what knowing more than the score can win."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decal_cli.learn.regions import Curve, bounds_of_bins
+from decal_cli.errors import Undefined
+from decal_cli.learn.regions import Curve, Leaves, Regions, bin_losses, bounds_of_bins
 from decal_cli.tables.table import tabulate
 
 
@@ -41,3 +44,12 @@ def test_bounds_of_a_bin_by_hand(loss: float, rate: float, threshold: float, low
     assert bounds.lower[0] == pytest.approx(lower, abs=1e-9)
     assert bounds.upper[0] == pytest.approx(upper, abs=1e-9)
     assert bounds.lower[0] <= bounds.sharp[0] <= bounds.upper[0] + 1e-12
+
+
+@pytest.mark.parametrize(("second", "judged"), [(1e-8, True), (1e-10, False)])
+def test_a_row_that_outweighs_the_other_by_far_says_no_more_than_a_single_one(second: float, judged: bool) -> None:
+    sums = np.array([[1 + second], [1.0], [1 + second**2]])
+    leaves = Leaves(np.array([0]), *sums)
+    regions = Regions(*sums, np.zeros(1), (leaves, leaves), (leaves, leaves))
+    with nullcontext() if judged else pytest.raises(Undefined, match="no bin of the score has two in each half"):
+        assert bin_losses(regions).judged.tolist() == [0]
