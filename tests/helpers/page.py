@@ -133,6 +133,11 @@ def _limit(entry: dict[str, Any]) -> str:
     return entry["capacity"] + (f" for each value of {per}" if per else "")
 
 
+def _is_chance(text: str, value: float) -> bool:
+    """Whether a p-value is written as it is, below .0001 as no more than that."""
+    return (text == "< 0.0001") == (value < 1e-4) and (value < 1e-4 or printed_as(text, value))
+
+
 _SLOTS: dict[str, tuple[str, Callable[[Page, str, str], bool]]] = {
     "gain": (AMOUNT, lambda page, text, metric: says(text, *page[metric])),
     "worth": (AMOUNT, lambda page, text, metric: says(text, page[metric].value)),
@@ -142,6 +147,7 @@ _SLOTS: dict[str, tuple[str, Callable[[Page, str, str], bool]]] = {
     "Subject": ("|".join(each.capitalize() for each in [*SUBJECTS][:2]), lambda page, text, _: True),
     "constant": (CONSTANT, _better_constant),
     "number": (NUMBER, lambda page, text, metric: printed_as(text, page[metric].value)),
+    "chance": (rf"< 0\.0001|{NUMBER}", lambda page, text, metric: _is_chance(text, page[metric].value)),
     "low": (NUMBER, lambda page, text, metric: printed_as(text, page[metric].low)),
     "high": (NUMBER, lambda page, text, metric: printed_as(text, page[metric].high)),
     "task": (NUMBER, lambda page, text, key: printed_as(text, page.entry["task"][key])),

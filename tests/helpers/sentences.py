@@ -201,7 +201,7 @@ SENTENCES: dict[str, Condition] = {
     r"<Subject> wins <most subject>, within the tolerance of <tolerance>, by these rows\.": held_back("subject"),
     r"But the best threshold to act from, <low threshold_adjusted> to <high threshold_adjusted>, is clearly not "
     r"<task decision_threshold>, and more rows may show more to win\.": held_back(RECALIBRATION),
-    r"But the features clearly say more than the score \(p-value <number features_pvalue>\), and more rows may show "
+    r"But the features clearly say more than the score \(p-value <chance features_pvalue>\), and more rows may show "
     r"more to win\.": held_back(BEYOND),
     r"<Subject> may win nothing, or more than the tolerance of <tolerance>: too few rows to tell\.": is_open("subject"),
     r"What features would add to the score is unknown: none were named\.": _without_features,
@@ -255,6 +255,7 @@ SENTENCES: dict[str, Condition] = {
     r"About ([\d,]+) rows like these show .* in 4 of 5 cases\.": (
         lambda page, match: int(match[1].replace(",", "")) > page.entry["rows"]
     ),
+    r"Add rows: recalibration needs .*": unknown(RECALIBRATION),
     r"(Name the feature columns|Give rows, in files or in an engine, and name their feature columns) "
     r"\(--features\).*": _without_features,
     r"The score ranks backwards: higher scores go with fewer positives \(AUC below \.5\)\.": (
