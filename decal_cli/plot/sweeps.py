@@ -71,7 +71,7 @@ def pictures_of(sweep: Sweep | VariedSweep, asked: Sequence[str]) -> tuple[str, 
     if "all" in asked:
         return offered
     if other := [picture for picture in asked if picture not in offered]:
-        raise DecalError(f"{Hint('picture', other[0])} {not_drawn}", f"choose of {', '.join(offered)}{more}")
+        raise DecalError(f"{Hint('picture', other[0])} {not_drawn}", f"choose one of {', '.join(offered)}{more}")
     return tuple(dict.fromkeys(asked)) or tuple(picture for picture in main if picture in offered)
 
 
@@ -270,7 +270,9 @@ def _parts(sweep: Sweep, picture: str, width: int) -> Blocks:
                 title = f"{picture.capitalize()} of {report.name}: frequency of label 1 over the score"
                 yield canvas(title, series, width, low=0.0, high=1.0)
             else:
-                yield Paragraph(f"{picture} of {report.name}: needs {Hint('features').words}")
+                yield Paragraph(
+                    f"The picture {picture} of {report.name} needs feature columns: {Hint('features').words}."
+                )
 
 
 def _brier_marks(sweep: Sweep) -> list[Series]:
@@ -304,7 +306,8 @@ def _varied_parts(sweep: VariedSweep, picture: str, width: int) -> Blocks:
     ends = (float(at[0]), float(at[-1])) if len(at) > 1 else (float(at[0]) - 0.5, float(at[0]) + 0.5)
     if picture == "reliability":
         raise DecalError(
-            f"{Hint('picture')} reliability of several classes is not drawn in the terminal", f"{Hint('plot', 'FILE')}"
+            f"{Hint('picture')} reliability of several classes is not drawn in the terminal",
+            f"give {Hint('plot', 'FILE')}",
         )
     if picture == "utility":
         series = marked((report.name, at, worth_of(sweep, report).value) for report in reports)

@@ -191,7 +191,7 @@ def test_the_terminal_gets_every_picture_within_its_width(one: Sweep, two: Sweep
         for width in (60, 100):
             text = Text(Page(width)).written(draw_text(sweep, (picture,), width))
             assert max(map(len, text.splitlines())) <= width
-            assert len(text.splitlines()) > 2 or "needs --features" in text
+            assert len(text.splitlines()) > 2 or "needs feature columns: --features" in text
 
 
 @pytest.mark.parametrize(
