@@ -696,9 +696,7 @@ def _constant_instead(evidence: Evidence, steps: tuple[Step, ...], natural: Acti
     """What post-training would win is what a constant decision wins, which needs no model."""
     if natural == "recalibrate":
         question, shown = "Does recalibration beat a constant decision?", [OVER_CONSTANT]
-        reason = (
-            "Even recalibrated, the score decides no better at any threshold than a constant decision, which is free."
-        )
+        reason = "Even recalibrated, the score decides no better than a constant decision, which is free."
     else:
         question, shown = "Does post-training beat a constant decision?", [POST_TRAINING, CONSTANT_LEAD]
         reason = "By the estimates, the constant decision wins as much as post-training or more, and it is free."

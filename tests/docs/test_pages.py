@@ -143,7 +143,8 @@ def decal_lines(block: str) -> Iterator[list[str]]:
 def test_shell_examples_parse(page: Path) -> None:
     for block in code_blocks(page, "sh"):
         for command, *words in decal_lines(block):
-            COMMANDS[command].make_context(command, words)
+            # In its own context a command would keep help options of its own.
+            COMMANDS[command].make_context(command, words, parent=TREE.make_context("decal", [command]))
 
 
 @each_page

@@ -236,7 +236,7 @@ SENTENCES: dict[str, Condition] = {
         clear(RECALIBRATION), no(clear, BEYOND), no(negligible, BEYOND)
     ),
     # Questions 3 and 4, without costs and wishes
-    r"Even recalibrated, the score decides no better at any threshold than a constant decision, which "
+    r"Even recalibrated, the score decides no better than a constant decision, which "
     r"is free\.": _no_better,
     r"By the estimates, the constant decision wins as much as post-training or more, and it is free\.": (
         lambda page, _: page[POST_TRAINING].value <= page["external_regret"].value

@@ -103,7 +103,7 @@ def test_what_is_for_the_other_kind_of_rows_says_so() -> None:
     with pytest.raises(Undefined, match="scores of two classes"):
         fit(parse("platt"), rows)
     binary = Training(rows.score[:, 0], (rows.label == 0).astype(float))
-    with pytest.raises(Undefined, match="several classes: --proba"):
+    with pytest.raises(Undefined, match="several classes: name their columns with --proba"):
         fit(parse("vector"), binary)
     with pytest.raises(Undefined, match="two classes at least"):
         fit(parse("temperature"), replace(rows, label=np.zeros(600, dtype=int)))
