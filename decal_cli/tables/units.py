@@ -494,8 +494,9 @@ class Estimate:
     def __mul__(self, factor: float) -> Estimate:
         low, high = sorted((self.low * factor, self.high * factor))
         extra, missed, known = (each * factor**2 for each in (self.extra, self.missed, self.known))
-        adds = self._in_runs
-        scaled = replace(self, value=self.value * factor, adds=Influence(lambda which: adds[which] * factor))
+        # Of many rows an influence is computed only where it is asked for.
+        adds = Influence(lambda which: self._in_runs[which] * factor)
+        scaled = replace(self, value=self.value * factor, adds=adds)
         return replace(
             scaled, low=low, high=high, extra=extra, missed=missed, known=known, rows=math.nan, of_rows=False
         )

@@ -27,6 +27,7 @@ from decal_cli.data import Dataset, from_arrays
 from decal_cli.errors import Undefined
 from decal_cli.metrics import parse
 from decal_cli.metrics.decisions import Decisions
+from decal_cli.metrics.families.ranking import delong
 from decal_cli.render.results.comparison import Compared
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.pairs import pair_up
@@ -222,6 +223,8 @@ def test_two_models_differ_twice_as_much_in_gini_as_in_auc(role: str) -> None:
     auc, gini = compare(two_models(a, b, label, **rest), of_both).contests[0].differences.values()
     assert gini.difference.value == pytest.approx(2 * auc.difference.value)
     assert gini.difference.interval == pytest.approx(2 * np.array(auc.difference.interval))
+    table = Rows(a, label, rest.get("weight"), rest.get("cluster")).table
+    assert (delong(table) * 2 - 1).error == pytest.approx(2 * delong(table).error)
 
 
 def test_a_model_is_the_same_as_itself() -> None:

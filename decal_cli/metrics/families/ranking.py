@@ -57,6 +57,8 @@ class Area(Estimate):
     def __sub__(self, other: Estimate | float) -> Estimate:
         """The difference of two on the same rows; a row that could have been missed is like any one of its label."""
         apart, units, missed = super().__sub__(other), self.units, 0.0
+        if not isinstance(other, Estimate):
+            return apart
         own = units.sampling.squares(units.weight)
         for label, correction in enumerate(self.corrections):
             there = (units.label == label) & (units.weight > 0)
