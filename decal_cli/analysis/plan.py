@@ -19,6 +19,7 @@ from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, evaluate
 from decal_cli.analysis.flowchart import TOLERANCE
 from decal_cli.analysis.rules import Rule, choices_of
 from decal_cli.data import Dataset
+from decal_cli.data.words import quote
 from decal_cli.declarations.document import Count, Positive, Share
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -96,7 +97,7 @@ def plan_rows(
     named = choices_of(rules)
     choices = tuple(dict.fromkeys((*named, *((gain, stake) if plan.decision is not None else ()))))
     if not choices:
-        raise DecalError("there is nothing to plan", f"""give {Hint("rule", "'brier<=0.2'")} or a decision""")
+        raise DecalError("there is nothing to plan", f"give {Hint('rule', quote('brier<=0.2'))} or a decision")
     plan = replace(plan, choices=choices, intervals=True)
     evaluation = evaluate(dataset, plan, progress)
     results, clusters = evaluation.reports[0].results, evaluation.reports[0].find(Clusters)

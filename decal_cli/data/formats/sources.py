@@ -93,14 +93,12 @@ def opened(path: str, stdin: BinaryIO | None) -> list[Source]:
 
 
 def named_once(paths: Sequence[str]) -> Sequence[str]:
-    """The paths, by default that of standard input. Errors: DecalError, where a file is named twice, or with a folder
-    that holds it.
-    """
-    files = [(path, file) for path in paths for file in (_files(path) if os.path.isdir(path) else [path])]
-    times = Counter(os.path.abspath(file) for _, file in files)
-    if twice := [(path, file) for path, file in files if times[os.path.abspath(file)] > 1]:
-        how = "named twice" if all(path == file for path, file in twice) else "named, and a folder that holds it too"
-        raise DecalError(f"{quote(twice[-1][1])} is {how}", "name it once: its rows would count twice")
+    """The paths, by default that of standard input. Errors: DecalError, where a file is named twice."""
+    files = [file for path in paths for file in (_files(path) if os.path.isdir(path) else [path])]
+    times = Counter(map(os.path.abspath, files))
+    if twice := [file for file in files if times[os.path.abspath(file)] > 1]:
+        problem = f"{quote(twice[-1])} is named twice, alone or with a folder that holds it"
+        raise DecalError(problem, "name it once: its rows would count twice")
     return paths or ["-"]
 
 

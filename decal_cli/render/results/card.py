@@ -105,8 +105,7 @@ class CardData(Provenance):
 class Card(WrittenResult):
     """A card, for formats to write: a page of its own.
 
-    bins: of the score of each report, in their order. positive: the value that
-    counts as label 1, where one was named.
+    bins: of the score of each report, in their order. positive: the value that counts as label 1, where one was named.
     """
 
     whole_page = apart = True

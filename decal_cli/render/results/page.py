@@ -96,9 +96,9 @@ def scale_of(reports: Sequence[Report], terms: StatedTerms) -> Scale:
 class ReportPage(WrittenResult):
     """An evaluation, what it recommends, pictures, and the comparison of two models.
 
-    comparison: None unless there are two models of the same rows. drawings: each
-    of one report, or of all. notes: what the page does not show, and why. positions: sums of models and groups at other
-    thresholds; {} where decisions have none.
+    comparison: None unless there are two models of the same rows. drawings: each of one report, or of all. notes: what
+    the page does not show, and why. positions: sums of models and groups at other thresholds; {} where decisions have
+    none.
     """
 
     apart = True
