@@ -25,7 +25,7 @@ from decal_cli.sequential import ONLINE
 from docs import manual, pages
 from docs.manual import command_tree
 from docs.schema import schema_text
-from tests.helpers.command import BINARY, DECAL, FIXTURES, FOX, ROOT, Decal, run_installed
+from tests.helpers.command import BINARY, DECAL, FIXTURES, FOX, ROOT, Decal, run_here, run_installed
 from tests.helpers.results import as_text
 
 COMMANDS = command_tree().commands
@@ -111,6 +111,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, known in (("old", chance > 0.5), ("new", chance < 0.5)):
         rows = pa.table({"id": np.arange(400), "p": np.where(known, chance, (chance > 0.5) / 2 + 0.25), "y": label})
         pacsv.write_csv(rows, path / f"{name}.csv")
+    fit = "fit isotonic calibration.parquet --score p --label y --threshold 0.3 -o model.json"
+    assert run_here(path, tuple(fit.split())).code == 0
     return path
 
 
@@ -125,6 +127,8 @@ def test_examples_run(decal: Decal, folder: Path, example: str) -> None:
     assert first == "decal" and all(OF_COMMANDS)
     if words[0] == "study":
         words += ["--seeds", "1", "--workers", "1", "--thresholds", "0.3", "--method", "isotonic"]
+    if words[0] == "fit":
+        words.append("--force")
     done = decal(*words, cwd=folder)
     assert done.code in ((0, 1) if words[0] == "gate" else (0,)), done.err
     assert done.out or "-o" in words

@@ -1,5 +1,6 @@
 """One result of every command that prints one, small and made up."""
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -41,19 +42,26 @@ def crossing_models(*names: str) -> Dataset:
     return from_arrays(dict(zip(names, noisy, strict=True)), label, group=rng.choice(["n", "s"], 400))
 
 
+_RULES = ("brier<=0.2", "upper(ece)<=0.1", "log_loss<=1")
+_GRID = Grid(parse_thresholds("0.1:0.9:0.2"), parse_prior("beta:2,8"))
+_BINS = [[ReliabilityBin(0.1, 0.2, 1997.0, 0.15, 0.3, (0.28, 0.32))]]
+_MADE: dict[str, Callable[[], Any]] = {
+    "evaluate": lambda: Evaluated(SIX_REPORTS),
+    "recommend": lambda: Recommended(two_rounds()),
+    "gate": lambda: Gated(
+        GateOutcome(SIX_REPORTS, with_verdicts(judge([*map(parse_rule, _RULES)], SIX_REPORTS.reports[:2]), "fail"))
+    ),
+    "compare": lambda: Compared(compare(crossing_models("p_a", "p_b"), SMALL_PLAN)),
+    "sweep": lambda: Curves(swept(crossing_models("p"), SMALL_PLAN, _GRID)),
+    "fit": lambda: FittedPage(fit(crossing_models("p"), SMALL_PLAN, parse_method("platt")), "model.json"),
+    "study": lambda: Studied(summarise(made_up_study())),
+    "card": lambda: Card(two_rounds(), _BINS),
+}
+RESULTS = tuple(_MADE)
+"""The commands that have one."""
+
+
 @cache
-def every_result() -> dict[str, Any]:
-    """By command."""
-    rules = [parse_rule(text) for text in ("brier<=0.2", "upper(ece)<=0.1", "log_loss<=1")]
-    one, rounds = crossing_models("p"), two_rounds()
-    grid = Grid(parse_thresholds("0.1:0.9:0.2"), parse_prior("beta:2,8"))
-    return {
-        "evaluate": Evaluated(SIX_REPORTS),
-        "recommend": Recommended(rounds),
-        "gate": Gated(GateOutcome(SIX_REPORTS, with_verdicts(judge(rules, SIX_REPORTS.reports[:2]), "fail"))),
-        "compare": Compared(compare(crossing_models("p_a", "p_b"), SMALL_PLAN)),
-        "sweep": Curves(swept(one, SMALL_PLAN, grid)),
-        "fit": FittedPage(fit(one, SMALL_PLAN, parse_method("platt")), "model.json"),
-        "study": Studied(summarise(made_up_study())),
-        "card": Card(rounds, [[ReliabilityBin(0.1, 0.2, 1997.0, 0.15, 0.3, (0.28, 0.32))]]),
-    }
+def result_of(command: str) -> Any:
+    """Made when a test first asks: that of `sweep` takes seconds."""
+    return _MADE[command]()

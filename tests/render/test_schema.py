@@ -27,7 +27,7 @@ from docs.manual import command_tree
 from docs.schema import DOCUMENTS, schema_of
 from tests.helpers.browser import Tags
 from tests.helpers.command import SCHEMA, Decal, refusal, valid_json
-from tests.helpers.every_result import every_result
+from tests.helpers.every_result import RESULTS, result_of
 from tests.helpers.results import as_text
 
 Name = Annotated[str, Limit(pattern="^[a-z]+$")]
@@ -133,9 +133,9 @@ OPTIONAL = {"tried", "worst_agent", "recommendation", "gates"}
 """Keys that may be missing; without the last two, the document is that of an evaluation."""
 
 
-@pytest.mark.parametrize("command", every_result())
+@pytest.mark.parametrize("command", RESULTS)
 def test_a_key_more_or_less_is_refused(command: str) -> None:
-    document = shortened(json.loads(as_text(every_result()[command], "json")))
+    document = shortened(json.loads(as_text(result_of(command), "json")))
     validator = jsonschema.Draft202012Validator(SCHEMA)
     assert validator.is_valid(document)
 
@@ -206,7 +206,7 @@ def test_every_block_has_a_method_in_a_format_of_blocks() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_offers_what_its_result_can_be_written_in(command: str) -> None:
-    result = every_result()[command]
+    result = result_of(command)
     assert formats_of(command) == [name for name, each in FORMATS.items() if hasattr(result, each.reads)]
     for name in formats_of(command):
         assert write(result, name, Page())
@@ -223,7 +223,7 @@ def test_another_format_is_refused_with_those_there_are(command: str, decal: Dec
 
 def test_a_result_refuses_a_format_that_it_lacks() -> None:
     with pytest.raises(DecalError, match=r"'github'.*choose one of table"):
-        write(every_result()["evaluate"], "github", Page())
+        write(result_of("evaluate"), "github", Page())
 
 
 ASKED = ("preds.csv", "--score", "p", "--label", "y")
@@ -257,7 +257,7 @@ def test_the_suffix_of_the_output_is_its_format(decal: Decal, tmp_path: Path) ->
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_html_nests_and_holds_the_words_of_the_text(command: str) -> None:
-    result = every_result()[command]
+    result = result_of(command)
     page = as_text(result, "html")
     tags = Tags()
     tags.feed(page)
@@ -268,7 +268,7 @@ def test_html_nests_and_holds_the_words_of_the_text(command: str) -> None:
 
 
 def test_parquet_holds_the_rows_of_csv() -> None:
-    sweep = every_result()["sweep"]
+    sweep = result_of("sweep")
     content = write(sweep, "parquet", Page())
     assert isinstance(content, bytes)
     table = pq.read_table(io.BytesIO(content))

@@ -25,7 +25,7 @@ from tests.helpers.evaluate_sentences import (
     several_contradictions,
     summary_contradictions,
 )
-from tests.helpers.every_result import every_result
+from tests.helpers.every_result import RESULTS, result_of
 from tests.helpers.hostile import PAYLOADS, check_text
 
 TWO = (BINARY, "--score", "p", "--label", "y")
@@ -159,9 +159,9 @@ _NAMES = (
 
 
 @pytest.mark.parametrize("name", [_EVERYTHING, *_SLICE], ids=lambda name: ascii(name)[:20])
-@pytest.mark.parametrize("command", list(every_result()))
+@pytest.mark.parametrize("command", RESULTS)
 def test_a_hostile_name_in_every_format(command: str, name: str) -> None:
-    result = renamed(every_result()[command], {old: f"{name}{k}" for k, old in enumerate(_NAMES)})
+    result = renamed(result_of(command), {old: f"{name}{k}" for k, old in enumerate(_NAMES)})
     for form in FORMATS:
         if FORMATS[form].reads in faces_of(result):
             content = write(result, form, Page())
@@ -171,8 +171,10 @@ def test_a_hostile_name_in_every_format(command: str, name: str) -> None:
 
 def test_the_names_are_in_what_is_written() -> None:
     """Else the test above would pass whatever is done."""
-    for command, result in every_result().items():
-        text = write(renamed(result, {old: f"\x1bNAME{k}" for k, old in enumerate(_NAMES)}), "table", Page())
+    for command in RESULTS:
+        text = write(
+            renamed(result_of(command), {old: f"\x1bNAME{k}" for k, old in enumerate(_NAMES)}), "table", Page()
+        )
         assert "\\x1bNAME" in text, command
 
 
