@@ -280,7 +280,9 @@ class Evaluation(Sectioned):
 
     @cached_property
     def rows(self) -> int:
-        """Rows read."""
+        """Rows read; where files were joined on ids, a row of each is one row."""
+        if "id" in self.columns:
+            return self.reports[0].rows + self.reports[0].dropped
         return sum(item.rows for item in self.inputs)
 
     @property

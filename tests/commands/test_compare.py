@@ -53,7 +53,7 @@ class TestTwoFiles:
             assert float(row[name]) == pytest.approx(sum((p - t) ** 2 for p, t in zip(score, y, strict=True)) / 6)
         both = files(A.replace("p,", "p_old,", 1), B.replace("p,", "p_new,", 1))
         done = decal("compare", *both, "--score", "p_old", "--score", "p_new", "--id", "id", *QUICK)
-        assert "A = p_old, B = p_new, 6 rows" in done.out
+        assert "A = p_old, B = p_new, 6 rows" in done.out and "|n:6|" in done.out
 
     @pytest.mark.parametrize(
         ("a", "b", "says", "left"),
