@@ -89,10 +89,9 @@ def many(count: float, noun: str) -> str:
 
 
 def chance_words(chance: float) -> str:
-    """A probability as '83 %', and as 'over 99 %' where it is not sure."""
-    if chance < 0.005:
-        return "under 1 %"
-    return "over 99 %" if chance >= 0.995 else f"{100 * chance:.0f} %"
+    """A probability as '83 %'; as 'under 1 %' or 'over 99 %' where it would round to 0 or 100."""
+    whole = decimal(100 * chance, 0)
+    return {"0": "under 1 %", "100": "over 99 %"}.get(whole, f"{whole} %")
 
 
 def decimals_of(size: float, digits: int = 3) -> int:

@@ -111,3 +111,4 @@ def test_rows_of_few_clusters_are_as_many_as_an_interval_needs(decal: Decal, tmp
     alone, clustered = (json.loads(decal(*line, *more).out)["plans"][0] for more in ((), ("--cluster", "c")))
     assert alone["rows"][0] < 200 and clustered["rows"][0] >= 5 * 1000 / 7
     assert all(power == 0 for rows, power in clustered["curve"] if rows < 5 * 1000 / 7)
+    assert "under 1 %" in decal(*line[:-2], "--cluster", "c").out

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from decal_cli.analysis.plan import POWERS, RowPlan, RowsNeeded
 from decal_cli.declarations.document import Some
-from decal_cli.numbers import DASH, many, percent
+from decal_cli.numbers import DASH, chance_words, many, percent
 from decal_cli.render.blocks import Bar, Bars, Blocks, Column, Notes, Paragraph
 from decal_cli.render.cells import by_words, left, reasons, table
 from decal_cli.render.results.opening import told
@@ -49,7 +49,7 @@ class PlannedRows(WrittenResult):
         yield from reasons(plan.unknown)
         for each in plan.planned:
             if each.curve:
-                bars = (Bar(f"{rows:,}", percent(round(power, 2)), power) for rows, power in each.curve)
+                bars = (Bar(f"{rows:,}", chance_words(power), power) for rows, power in each.curve)
                 yield Bars(f"How often so many rows {each.what}", "rows", "power", bars)
         pilot = f"Pilot: {plan.pilot}. A plan is as good as its pilot: rows are taken to be like those."
         yield Notes((pilot,), quiet=True)
