@@ -20,11 +20,12 @@ from decal_cli.analysis.flowchart import TOLERANCE
 from decal_cli.analysis.rules import Rule, choices_of
 from decal_cli.data import Dataset
 from decal_cli.data.words import quote
-from decal_cli.declarations.document import Count, Positive, Share
+from decal_cli.declarations.document import Count, Known, Positive, Share
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.metrics import MetricSpec, Result, measure_all, parse
 from decal_cli.metrics.confidence import Interval, quantile, rows_for, two_digits
+from decal_cli.numbers import plain
 from decal_cli.tables.design import MIN_CLUSTERS, confidence_of
 from decal_cli.tables.rows import Rows
 
@@ -61,12 +62,16 @@ class RowsNeeded:
 
 @dataclass(frozen=True, eq=False)
 class RowPlan:
-    """All that was asked, on a pilot; unknown: by what was asked, why there is no plan."""
+    """All that was asked, on a pilot; unknown: by what was asked, why there is no plan.
+
+    tolerance: the gain per decision that is too little to matter, NaN where no decision is at stake.
+    """
 
     evaluation: Evaluation
     planned: tuple[RowsNeeded, ...]
     unknown: tuple[tuple[str, str], ...]
     pilot: str
+    tolerance: Known
 
 
 def plan_rows(
@@ -102,7 +107,7 @@ def plan_rows(
     evaluation = evaluate(dataset, plan, progress)
     results, clusters = evaluation.reports[0].results, evaluation.reports[0].find(Clusters)
     sampler = _Sampler(dataset.models[0].rows, plan, clusters.effective if clusters else math.inf, progress)
-    planned, unknown = [], []
+    planned, unknown, tolerance = [], [], math.nan
 
     def add(what: str, choice: MetricSpec, rows: Callable[..., RowsNeeded], *asked: float) -> None:
         result = results[choice.key]
@@ -130,9 +135,10 @@ def plan_rows(
             tolerance = TOLERANCE * at_stake
             # Clear is a gain above 0, or one below the tolerance: whichever needs fewer rows.
             win = value > tolerance / 2
-            what = "show that recalibration wins" if win else "show that recalibration wins too little to matter"
+            little = "" if win else f" too little to matter (at most {plain(tolerance)})"
+            what = f"show that recalibration wins{little}"
             add(what, gain, sampler.for_bound, 0.0 if win else tolerance, not win)
-    return RowPlan(evaluation, tuple(planned), tuple(unknown), pilot)
+    return RowPlan(evaluation, tuple(planned), tuple(unknown), pilot, tolerance)
 
 
 class _Error(NamedTuple):

@@ -70,6 +70,15 @@ def test_more_rows_show_more_and_a_narrower_interval_takes_more(decal: Decal) ->
     assert narrow == pytest.approx(2000 * (0.02245 / 0.01) ** 2, rel=0.1)
 
 
+def test_what_is_too_little_to_matter_is_said(decal: Decal) -> None:
+    """5 % of what is at stake: of .1 x .8 for misses, where costs sum to 1."""
+    line = ("plan", "--auc", "0.8", "--prevalence", "0.1", "-t", "0.2")
+    assert "recalibration wins too little to matter (at most 0.004) in 80 % of" in decal(*line).out.replace("\n", " ")
+    assert json.loads(decal(*line, "-f", "json").out)["tolerance"] == pytest.approx(0.004)
+    of_rule = decal("plan", "--auc", "0.8", "--prevalence", "0.1", "-r", "auc>=.7", "-f", "json").out
+    assert json.loads(of_rule)["tolerance"] is None
+
+
 def test_what_is_undefined_in_the_pilot_neither_holds_nor_fails(decal: Decal) -> None:
     out = decal("plan", "--auc", "0.8", "--prevalence", "0.3", "-r", "net_benefit>=0.1").out
     assert out.startswith("– show whether net_benefit>=0.1 holds: needs a task")

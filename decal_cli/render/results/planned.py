@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from decal_cli.analysis.plan import POWERS, RowPlan, RowsNeeded
-from decal_cli.declarations.document import Some
+from decal_cli.declarations.document import Known, Some
 from decal_cli.numbers import DASH, chance_words, many, percent
 from decal_cli.render.blocks import Bar, Bars, Blocks, Column, Notes, Paragraph
 from decal_cli.render.cells import by_words, left, reasons, table
@@ -18,6 +18,7 @@ class PlannedRest(View):
     """What a plan says of its own."""
 
     pilot: str
+    tolerance: Known
     powers: Some[float] = of(lambda *_: list(POWERS))
     plans: list[RowsNeeded] = of("planned")
 
