@@ -199,7 +199,7 @@ Kind = Literal["recalibration", "post-training", "perfect"]
 RECALIBRATION = "isotonic"
 """The recalibration that is ranked: as the order stays, only which rows reach t* changes, where all have one t*."""
 CLASS_RECALIBRATION = "temperature"
-"""The recalibration that is ranked for several classes."""
+"""The recalibration that is ranked for several classes where no scaling is known to be the best."""
 POST_TRAINING = "blend"
 PERFECT = "perfect ranking"
 """The places go by the labels. Where one acts or does not, no method can exceed it."""
@@ -253,9 +253,10 @@ def ranks_now(ranked: Sequence[Ranked], acted_on: float, confidence: float) -> R
     return best
 
 
-def usual_methods(rows: Rows) -> tuple[MethodSpec, ...]:
-    """What recalibrates the score, and what uses the features if there are any."""
-    recalibration = CLASS_RECALIBRATION if rows.classes else RECALIBRATION
+def usual_methods(rows: Rows, best: BestRecalibrator | None) -> tuple[MethodSpec, ...]:
+    """What recalibrates the score, of several classes the best scaling, and what uses the features if there are any."""
+    scaling = CLASS_RECALIBRATION if best is None else best.method
+    recalibration = scaling if rows.classes else RECALIBRATION
     names = (recalibration,) if rows.features is None else (recalibration, POST_TRAINING)
     return tuple(map(METHODS.parse, names))
 
@@ -430,7 +431,8 @@ def recommend(
             evaluation.by_place[model.name, None],
             training_rows(model, plan.decision_of(dataset.classes), plan.seed),
         )
-        return TriedOn(report, rows, {}, plan.confidence).trials(usual_methods(rows), progress)
+        methods = usual_methods(rows, report.find(BestRecalibrator))
+        return TriedOn(report, rows, {}, plan.confidence).trials(methods, progress)
 
     return Recommendation(
         evaluation,

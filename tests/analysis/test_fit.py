@@ -94,12 +94,27 @@ def test_probabilities_of_classes_gain_at_the_capacity_what_the_advice_shows(cla
     rows = Data({**{f"p:{k}": proba[:, k] for k in range(classes)}, "y": label}, proba="p:*", label="y")
     decision = Decision(0.4) if classes == 2 else Decision.abstain(0.4)
     at = decision.at_capacity(60)
-    gain = fit(rows, at, method="temperature").result.fitting.gain
     advised = recommend(rows, at).result.recommendation
     (row,) = advised.ranked["p"][1:-1]
+    gain = fit(rows, at, method=row.method).result.fitting.gain
     assert (gain.after, gain.after - gain.before) == (row.utility, pytest.approx(row.gain))
     # There is no threshold of one score that the advice could hold for.
     assert not recommend(rows, decision).result.recommendation.holds
+
+
+def test_at_a_capacity_several_classes_are_recalibrated_as_fit_would() -> None:
+    """A class that is foretold too often is nothing that a temperature mends."""
+    rng = np.random.default_rng(0)
+    right = rng.dirichlet([0.5, 1, 1], 800)
+    label = np.array([rng.choice(3, p=p) for p in right])
+    given = right * [4, 1, 1]
+    given /= given.sum(1, keepdims=True)
+    rows = Data({**{f"p:{k}": given[:, k] for k in range(3)}, "y": label}, proba="p:*", label="y")
+    at = Decision.abstain(0.3).at_capacity(80)
+    fitted = fit(rows, at, method="auto").result.fitting
+    (row,) = recommend(rows, at).result.recommendation.ranked["p"][1:-1]
+    assert row.method == fitted.chosen.key != "temperature"
+    assert (row.utility, row.gain) == (fitted.gain.after, pytest.approx(fitted.gain.after - fitted.gain.before))
 
 
 def test_few_rows_are_compared_at_the_capacity() -> None:
