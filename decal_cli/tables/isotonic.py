@@ -19,6 +19,8 @@ Sums = NDArray[Any]
 
 _BLOCK = 1 << 18
 """Levels pooled at once: a sweep costs a few calls however short it is, and temporaries of full length cost memory."""
+_FEW = 64
+"""Levels that the scalar pass takes at once, in the time of two or three sweeps."""
 _SWEEPS = 24
 """Vectorised sweeps before the scalar pass; random labels leave a few hundred pools after about ten."""
 
@@ -29,7 +31,7 @@ def first_of_pools(n: Sums, pos: Sums) -> Ints:
     for start in range(0, len(n), _BLOCK):
         starts, *sums = pool(*_levels_or_runs(n[start : start + _BLOCK], pos[start : start + _BLOCK]))
         parts.append((starts + start, *sums))
-    return pool(*(np.concatenate(column) for column in zip(*parts, strict=True)))[0]
+    return parts[0][0] if len(parts) == 1 else pool(*map(np.concatenate, zip(*parts, strict=True)))[0]
 
 
 def _levels_or_runs(n: Sums, pos: Sums) -> tuple[Ints, Sums, Sums]:
@@ -57,6 +59,8 @@ def pool(starts: Ints, n: Sums, pos: Sums) -> tuple[Ints, Sums, Sums]:
     # Cumulative sums with their 0, shape (k + 1,).
     sums_to = [np.concatenate(([0], np.cumsum(values))) for values in (n, pos)] if whole else []
     for _ in range(_SWEEPS):
+        if len(n) <= _FEW:
+            break
         first = _rising(n, pos)
         if len(first) == len(n):
             return starts, n, pos

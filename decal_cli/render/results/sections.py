@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 from typing import TypeVar
 
@@ -249,16 +249,16 @@ def action_tables(report: Report, done: ActionCounts, whose: str = "") -> Iterat
 
 def _costliest(done: ActionCounts, whose: str) -> TextTable:
     """The cells of action and class that lose most against the best action for the class."""
-    names = done.classes
-    places = ((a, k) for a in range(len(done.actions)) for k in range(len(names)) if done.loss[a][k] > 0)
-    cells = sorted(places, key=lambda at: (-done.loss[at[0]][at[1]], done.actions[at[0]], names[at[1]]))
+    places = ((action, name) for action in done.actions for name in done.classes)
+    whole = zip(places, chain(*done.rows), chain(*done.loss), strict=True)
+    cells = sorted((-loss, action, name, n) for (action, name), n, loss in whole if loss > 0)
     return table(
         cells[:N_COSTLIEST],
         [
-            (left("action"), lambda at: done.actions[at[0]]),
-            (left("class"), lambda at: names[at[1]]),
-            ("rows", lambda at: counted(done.rows[at[0]][at[1]])),
-            ("loss per row", lambda at: plain(done.loss[at[0]][at[1]])),
+            (left("action"), lambda cell: cell[1]),
+            (left("class"), lambda cell: cell[2]),
+            ("rows", lambda cell: counted(cell[3])),
+            ("loss per row", lambda cell: plain(-cell[0])),
         ],
         title=f"{whose}the {len(cells[:N_COSTLIEST])} of {len(cells):,} cells of action and class that lose most",
         keys=2,
