@@ -92,13 +92,34 @@ def _unusable(error: Any, arguments: list[str]) -> Exit:
         for line in text.split("\n"):
             streams.say(line)
         return Exit.CANNOT_JUDGE
-    wrong = getattr(error, "option_name", "") or ""
-    if wrong.removeprefix("--") in FORMATS:
-        text = f"No such option: {wrong} (write -f {wrong.removeprefix('--')})"
+    if type(error).__name__ == "NoSuchOption":
+        text = f"No such option: {error.option_name}{_instead_of(error.option_name, error.ctx)}"
     text = text.replace("Value error, ", "").replace(". Did you mean", "; did you mean").removesuffix(".")
     command = f"decal {arguments[0]}" if arguments[0] in COMMANDS else "decal"
     streams.say(f"decal: {text[:1].lower()}{text[1:]}{'' if text.endswith('?') else ';'} see {command} --help")
     return Exit.CANNOT_JUDGE
+
+
+def _instead_of(wrong: str, context: Any) -> str:
+    """What to write in place of an option that this command does not have; '' where no option is near."""
+    # Late: it loads numpy, which help does without.
+    from decal_cli.data.words import grouped, listed, nearest
+
+    name = wrong.removeprefix("--")
+    if name in FORMATS:
+        return f" (write -f {name})"
+    here = context.command
+    takers = grouped(
+        (option.removeprefix("--"), command.name)
+        for command in (here, *COMMANDS.values())
+        for each in command.get_params(context)
+        for option in (*each.opts, *each.secondary_opts)
+    )
+    meant = nearest(name, takers)
+    if meant is None:
+        return ""
+    others = f"--{meant} is for {listed([each for each in takers[meant] if each != here.name])}"
+    return f" ({f'did you mean --{meant}?' if here.name in takers[meant] else others})"
 
 
 def _bug(error: Exception) -> int:
