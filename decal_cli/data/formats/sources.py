@@ -35,6 +35,9 @@ FOREIGN = {
 }
 DATABASES = {"sqlite": ("SQLite", 0, b"SQLite format 3\0"), "duckdb": ("DuckDB", 8, b"DUCK")}
 """Files that engines read: the engine's name, from which byte on they say so, and how."""
+NAMED = dict.fromkeys((".parquet", ".pq"), "a Parquet file") | dict.fromkeys((".arrow", ".feather"), "an Arrow file")
+NAMED |= dict.fromkeys((".json", ".jsonl", ".ndjson"), "JSON Lines")
+"""What a file is by the end of its name."""
 N_BATCH_ROWS = 1 << 16
 PIECE_BYTES = 1 << 20
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -140,9 +143,17 @@ def _recognised(source: Raw) -> Source:
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start:
         raise DecalError(f"{source.shown} is empty", "give a file with a header and at least one row")
-    if start.startswith((b"[{", b"[\n", b"[\r", b"[ ")):
+    if start.startswith((b"[{", b"[[", b"[]", b"[\n", b"[\r", b"[ ")):
         raise DecalError(f"{source.shown} is a JSON array", "write one object a line: jq -c '.[]' in.json > out.jsonl")
-    return JsonLinesSource(source, head) if start.startswith(b"{") else CsvSource(source, head)
+    if start.startswith(b"{"):
+        return JsonLinesSource(source, head)
+    promised = NAMED.get(os.path.splitext(source.path.lower().removesuffix(".gz"))[1])
+    first, *others = start.splitlines()
+    # CSV with rows is read whatever its name.
+    if promised and b"\0" not in head and not (others and set(first) & set(b",;\t")):
+        begins = quote(first.decode(errors="replace"))
+        raise DecalError(f"{source.shown} is not {promised}: it is text that begins {begins}", "write or copy it again")
+    return CsvSource(source, head)
 
 
 class ParquetSource(Source):

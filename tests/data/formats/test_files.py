@@ -100,6 +100,32 @@ def test_content_that_cannot_be_read(tmp_path: Path, content: bytes, words: list
         assert word in line
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("rows.parquet", b"hello world\n", "is not a Parquet file: it is text that begins 'hello world'"),
+        ("rows.parquet.gz", b"<html>\n<p>404, not found</p>\n", "is not a Parquet file"),
+        ("rows.feather", b"p,y\n", "is not an Arrow file: it is text that begins 'p,y'"),
+        ("rows.json", b"3\n4\n", "is not JSON Lines: it is text that begins '3'"),
+        ("rows.json", b"[[0.5, 1]]", "is a JSON array"),
+        ("rows.json", b"[]", "is a JSON array"),
+        ("rows.csv", b"PK\x03\x04\0\0[Content_Types].xml", "is a zip archive (a spreadsheet or .npz?)"),
+        ("rows.parquet", b"hello\0world", "is binary"),
+    ],
+)
+def test_content_that_is_not_what_the_name_says(tmp_path: Path, name: str, content: bytes, words: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    assert words in reading_error(str(path))
+
+
+@pytest.mark.parametrize("form", ["csv", "csv.gz", "parquet", "feather", "jsonl"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow", "json"])
+def test_a_table_is_read_whatever_its_name(tmp_path: Path, form: str, suffix: str) -> None:
+    path = Path(write_columns(tmp_path, {"p": [0.5, 0.25], "y": [1, 0]}, form))
+    assert len(read([str(path.rename(tmp_path / f"other.{suffix}"))], Columns()).models[0].rows) == 2
+
+
 @pytest.mark.parametrize("form", ["parquet", "feather", "csv.gz", "jsonl.gz"])
 @pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
 def test_truncated_files(tmp_path: Path, form: str, part: float) -> None:
