@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from decal_cli.analysis.flowchart import EVIDENCE_KEYS, GAINS, ActNow, Advice, Evidence, Item, walk
+from decal_cli.analysis.flowchart import EVIDENCE_KEYS, GAINS, ActNow, Advice, Evidence, Item, rows_for, walk
 from decal_cli.metrics import METRICS
 
 Ends = tuple[float, float]
@@ -50,6 +50,11 @@ def evidence(
     items["utility_share"] = Item("utility_share", share, None, None if share else "no threshold beats a constant")
     items["utility_at_stake"] = Item("utility_at_stake", stakes)
     return Evidence(items, 2000, features, **more)
+
+
+def test_rows_that_would_show_an_effect_are_more_than_do_not_show_it() -> None:
+    """However short the interval: these 2,000 rows left it open."""
+    assert rows_for(evidence(), Item("gain_recalibration", 0.5, (-0.01, 0.01)), 0.5) == 2001
 
 
 FOUND: dict[str, Callable[[Advice], object]] = {

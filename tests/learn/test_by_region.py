@@ -256,6 +256,13 @@ def test_the_best_patch_by_hand() -> None:
     assert best_patch(rows, CELLS) == Patch(1, 1, pytest.approx(0.5))
 
 
+@pytest.mark.parametrize("weight", [1.0, 1e6])
+def test_a_subset_that_misses_by_less_than_a_millionth_is_calibrated_in_any_unit_of_weights(weight: float) -> None:
+    rows = PatchedRows(np.full(4, 0.3), np.full(4, 0.3), np.full(4, weight), np.ones((1, 4), dtype=bool))
+    assert best_patch(rows._replace(label=rows.score + 0.9e-6), CELLS) is None
+    assert best_patch(rows._replace(label=rows.score + 1.1e-6), CELLS) == Patch(0, 1, pytest.approx(1.1e-6))
+
+
 def test_applying_the_model_is_patching_in_turn() -> None:
     rows = random_training(3000, 0)
     model = fit_method("multicalibration", rows)

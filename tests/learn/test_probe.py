@@ -1,7 +1,7 @@
 """The probe: honest in known worlds, the same however rows come, and its gains against a slow sum."""
 
 from dataclasses import replace
-from math import erfc, sqrt
+from math import erfc, exp, sqrt
 
 import numpy as np
 import pytest
@@ -29,6 +29,7 @@ from decal_cli.learn.probe import (
     build_probe,
     fold_rules,
     logistic_fit,
+    mixed,
     no_signal,
     with_mean_weight_one,
 )
@@ -317,6 +318,18 @@ def test_blending_is_a_weighted_sum_of_log_odds_row_by_row() -> None:
     probability = blended(each, weights)
     assert log_odds(probability) == pytest.approx(0.1 + each @ weights[1:], abs=1e-12)
     assert np.array_equal(blended(each[7:9], weights), probability[7:9])
+
+
+def test_a_mixture_of_classes_is_a_weighted_sum_of_centred_log_odds_row_by_row() -> None:
+    rng = np.random.default_rng(3)
+    logits, recalibrated, (first, second) = rng.normal(size=(50, 3)), rng.dirichlet(np.ones(3), 50), (0.7, -0.4)
+    # Its odds of one class against another are the product of both odds, each to the power of its weight.
+    mixture = mixed(np.array([first, second]), logits, recalibrated)
+    for found, logit, chance in zip(mixture, logits, recalibrated, strict=True):
+        for k in range(3):
+            odds = exp(first * (logit[k] - logit[0])) * (chance[k] / chance[0]) ** second
+            assert found[k] / found[0] == pytest.approx(odds, rel=1e-9)
+        assert found.sum() == pytest.approx(1.0)
 
 
 def test_features_are_standardised_and_cut() -> None:

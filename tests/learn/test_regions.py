@@ -8,8 +8,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decal_cli.errors import Undefined
-from decal_cli.learn.regions import Curve, Leaves, Regions, bin_losses, bounds_of_bins
+from decal_cli.learn.regions import (
+    DOUBT,
+    Curve,
+    Leaves,
+    RegionRule,
+    Regions,
+    bin_losses,
+    bounds_of_bins,
+    build_regions,
+    with_score,
+)
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import tabulate
+from tests.helpers.worlds import featured_rows
 
 
 @settings(max_examples=60)
@@ -53,3 +65,58 @@ def test_a_row_that_outweighs_the_other_by_far_says_no_more_than_a_single_one(se
     regions = Regions(*sums, np.zeros(1), (leaves, leaves), (leaves, leaves))
     with nullcontext() if judged else pytest.raises(Undefined, match="no bin of the score has two in each half"):
         assert bin_losses(regions).judged.tolist() == [0]
+
+
+def noise(rate: float, one_over: float) -> float:
+    return rate * (1 - rate) * one_over / (1 - one_over)
+
+
+def test_the_loss_of_a_bin_and_its_variance_are_those_of_a_quadratic_form() -> None:
+    """Of the leaves' frequencies r, with noise V: r' M r less tr(M V), where M = diag(w) - w w'.
+
+    Its variance is 4 r' M V M r, here of squares less their noise, and 2 tr((M V)^2); the weights w vary too.
+    """
+    rng = np.random.default_rng(0)
+    bins, n = np.repeat([0, 1, 2], [3, 1, 4]), rng.uniform(20, 40, 8)
+    pos, n2 = n * rng.uniform(0.1, 0.9, 8), n * rng.uniform(1, 2, 8)
+    leaves = Leaves(bins, n, pos, n2)
+    sums = (np.bincount(bins, each) for each in (n, pos, n2))
+    found = bin_losses(Regions(*sums, np.zeros(3), (leaves, leaves), (leaves, leaves)))
+    for k in range(3):
+        here = bins == k
+        total, w, rate = n[here].sum(), n[here] / n[here].sum(), pos[here] / n[here]
+        mean, one_over = w @ rate, n2[here].sum() / total**2
+        v = np.diag([noise(r, own) for r, own in zip(rate, n2[here] / n[here] ** 2, strict=True)])
+        m = np.diag(w) - np.outer(w, w)
+        assert found.loss[k] == pytest.approx(rate @ m @ rate - (w @ np.diag(v) - noise(mean, one_over)))
+        off = np.eye(len(w)) - w  # row j: what leaf j's frequency has beyond that of the bin
+        true_square = (off @ rate) ** 2 - np.diag(off @ v @ off.T)
+        positive = np.maximum(true_square, 0)
+        moved = w @ positive**2 - (w @ positive) ** 2
+        # Two halves are averaged, here of the same leaves.
+        assert 2 * found.first[k] == pytest.approx(4 * (w**2 * true_square) @ np.diag(v) + moved * one_over)
+        assert 2 * found.second[k] == pytest.approx(2 * np.trace(m @ v @ m @ v), abs=1e-15)
+
+
+def test_sums_of_bins_and_the_variance_of_the_fit_inside_them_are_weighted() -> None:
+    score, label, weight, features = featured_rows(400)
+    rows = Rows(score, label, weight, features=features)
+    regions = build_regions(rows, seed=0, bins=4)
+    number = np.searchsorted(rows.table.score[rows.table.bin_starts(4)], score, side="right") - 1
+    fit = Curve.fitted(rows.table).of(score)
+    for k in range(4):
+        w, of = weight[number == k], fit[number == k]
+        spread = np.average((of - np.average(of, weights=w)) ** 2, weights=w)
+        sums = regions.n[k], regions.pos[k], regions.n2[k], regions.induced[k]
+        assert sums == pytest.approx((w.sum(), w @ label[number == k], w @ w, spread), rel=1e-9)
+
+
+def test_a_region_moves_by_its_mean_deviation_as_far_as_four_squared_errors_do_not_explain_it() -> None:
+    score, label, weight, features = featured_rows(400)
+    rule = RegionRule(Rows(score, label, weight, features=features), np.random.default_rng(0), 0)
+    node, fit = rule.tree.apply(with_score(score, features)), rule.isotonic.of(score)
+    for k in np.unique(node):
+        w, off, p = (each[node == k] for each in (weight, label - fit, fit))
+        mean, error = w @ off / w.sum(), np.sqrt(w**2 @ (p * (1 - p))) / w.sum()
+        assert rule.shift[k] == pytest.approx(mean * max(1 - DOUBT * (error / mean) ** 2, 0))
+    assert (rule.shift != 0).any() and (rule.shift[np.unique(node)] == 0).any()

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.optimize import minimize
 
 import decal_cli
 from decal_cli.data import Columns, from_arrays, read
-from decal_cli.learn.encoding import MAX_TEXT_CLASSES, TextColumn, _regressed, encoded
+from decal_cli.learn.encoding import EAGERNESS, HOLD, MAX_TEXT_CLASSES, STRENGTH, TextColumn, _regressed, encoded
 from decal_cli.learn.method import Training, fit
 from decal_cli.learn.methods import parse
 from decal_cli.learn.model_file import Saved, from_text, to_text
@@ -58,6 +59,36 @@ def test_n_grams_of_three_texts_that_others_lack_are_learned_from(texts: list[st
     column = _regressed(_matrix(texts), [(np.arange(rows) % 2.0, np.full(rows, 0.5))], np.ones(rows))
     assert column.gram.tolist() == sorted({*_matrix(learned).indices.tolist()})
     assert column.rarity == pytest.approx(np.log((1 + rows) / (1 + 3)) + 1)
+
+
+def test_slopes_of_n_grams_are_those_of_a_general_optimiser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weighted: of an n-gram that the score clearly does not explain, a score test scales the penalty of its slope."""
+    monkeypatch.setattr("decal_cli.learn.encoding.NEAR", 1e-6)
+    rng = np.random.default_rng(0)
+    words = rng.choice(list("abc"), (300, 2))
+    score, weight = rng.uniform(0.1, 0.9, 300), rng.choice([0.2, 1.8], 300)
+    label = (rng.random(300) < np.where(words[:, 0] == "a", 0.9, score / 2)).astype(float)
+    texts = [" ".join(each) for each in words]
+    column = _regressed(_matrix(texts), [(label, score)], 7 * weight)
+    weight /= weight.mean()
+    place, x = {gram: at for at, gram in enumerate(column.gram.tolist())}, np.zeros((300, len(column.gram)))
+    for row, grams in enumerate(_matrix(texts)):
+        known = [place[gram] for gram in grams.indices.tolist() if gram in place]
+        x[row, known] = column.rarity[known] / np.linalg.norm(column.rarity[known])
+    logits = np.log(score / (1 - score))
+
+    def loss(line: np.ndarray, added: np.ndarray) -> float:
+        total = line[0] + line[1] * logits + added
+        return float(weight @ (np.logaddexp(0, total) - label * total))
+
+    start = minimize(lambda at: loss(at, np.zeros(300)) + HOLD / 2 * at @ at, np.zeros(2)).x
+    p, holds = 1 / (1 + np.exp(-start[0] - start[1] * logits)), x > 0
+    off = np.array([(weight * (label - p))[has].sum() for has in holds.T])
+    noise = np.array([(weight**2 * p * (1 - p))[has].sum() for has in holds.T])
+    penalty = 1 / STRENGTH / (1 + EAGERNESS * np.maximum(off**2 / (noise + HOLD) - 1, 0))
+    best = minimize(lambda at: loss(at[:2], x @ at[2:]) + penalty @ at[2:] ** 2 / 2, np.zeros(2 + len(penalty)))
+    assert column.weight[0] == pytest.approx(best.x[2:], abs=0.01)
+    assert penalty.max() > 5 * penalty.min()
 
 
 def test_a_text_has_the_same_n_grams_among_others_and_alone() -> None:

@@ -53,6 +53,13 @@ def test_the_hand_made_world_has_the_values_worked_by_hand(key: str) -> None:
     assert value(key, measured(known_rows("hand"), count(4))) == pytest.approx(BY_HAND[key], abs=1e-12)
 
 
+@pytest.mark.parametrize("key", sorted({*FAMILY} - {"shadow_price"}))
+def test_a_row_of_weight_three_counts_as_three_under_a_capacity(key: str) -> None:
+    """The hand-made world, a row for each score and label."""
+    rows = Rows(np.array([0.2, 0.2, 0.6, 0.6, 0.9]), np.array([0, 1, 0, 1, 1]), np.array([4.0, 1.0, 1.0, 1.0, 3.0]))
+    assert value(key, measured(rows, share(0.4))) == pytest.approx(BY_HAND[key], abs=1e-12)
+
+
 @pytest.mark.parametrize("places", [(100, 200, 390), (0, 120)])
 def test_the_mean_at_a_place_is_on_the_line_through_the_rows_that_rank_around_it(places: tuple[int, ...]) -> None:
     """With the error of the mean over places by what each row adds to it."""

@@ -129,7 +129,10 @@ def test_products_of_counts_are_sums_over_clusters(
     cells = rows.table
     place = np.searchsorted(cells.score, rows.score) + len(cells) * rows.label
     counts = np.array([np.bincount(place, rows.weights * (rows.unit == g), 2 * len(cells)) for g in range(40)])
-    assert cells.design.gram == pytest.approx(counts.T @ counts, abs=1e-9)
+    drawn = cells.design.resample(cells, np.random.default_rng(0))[2]
+    for each in (cells.design, drawn):
+        assert each.gram == pytest.approx((each.times * counts.T) @ counts, abs=1e-9)
+    assert drawn.times.max() > 1
 
 
 @pytest.mark.parametrize("weight", [4097.0, 0.1])

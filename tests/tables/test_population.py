@@ -11,10 +11,15 @@ import decal_cli
 from decal_cli.analysis.evaluate import Plan, evaluate
 from decal_cli.data import Columns, Dataset, from_arrays
 from decal_cli.metrics import parse
+from decal_cli.metrics.confidence import skewed
+from decal_cli.metrics.families.scores import calibration_line, squared
 from decal_cli.tables import estimate
-from decal_cli.tables.population import Population
+from decal_cli.tables.estimate import MeanEstimate
+from decal_cli.tables.logistic import expit, log_odds
+from decal_cli.tables.population import Population, population_share
 from decal_cli.tables.rows import Rows
 from decal_cli.task import task_of
+from tests.helpers.worlds import interval_of
 
 pytestmark = pytest.mark.usefixtures("seen_rows_only")
 
@@ -39,6 +44,22 @@ def test_moving_keeps_the_order_and_can_be_undone(prevalence: float, sampled: fl
     assert (np.diff(moved) >= 0).all() and ((moved >= 0) & (moved <= 1)).all()
     back = [population.as_made(float(score)) for score in moved]
     assert back == pytest.approx(np.sort(scores), abs=1e-9)
+
+
+@pytest.mark.parametrize("cluster", [None, np.arange(300) // 7])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_table_of_counted_rows_is_as_that_of_the_rows_there(
+    kept: bool, weighted: bool, cluster: np.ndarray | None
+) -> None:
+    rng = np.random.default_rng(2)
+    score, label = world(rng, 300, 0.4)
+    rows = Rows(np.round(score, 1), label, rng.uniform(0.5, 2, 300) if weighted else None, cluster)
+    population = Population.of_ones(0.1, population_share(rows), kept)
+    counted, there = population.table(rows.table), population.counted(rows).table
+    for name in ("score", "n", "pos", "n2", "pos2"):
+        assert getattr(counted, name) == pytest.approx(getattr(there, name), rel=1e-9), name
+    assert counted.mean_of(squared).error == pytest.approx(there.mean_of(squared).error, rel=1e-9)
 
 
 def world(rng: np.random.Generator, n: int, prevalence: float) -> tuple[np.ndarray, np.ndarray]:
@@ -115,6 +136,29 @@ def test_the_share_of_label_1_is_known_to_intervals_of_means(
         assert span[1] - span[0] == pytest.approx(width(loss, label), rel=1e-5)
     # A little longer for its skewness, and for what the calibration line expects.
     assert 1 <= (regret[1] - regret[0]) / width((1 - chance) ** 2, label) < 1.05
+
+
+def test_a_regret_to_the_base_rate_errs_as_the_calibration_line_expects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where that is more than the rows show, whose labels 1 have low scores. Rows vary within their label."""
+    monkeypatch.setattr(estimate, "MISSED_ROWS", 0.0)
+    score, label = world(np.random.default_rng(5), 300, 0.4)
+    score, q = np.clip(np.round(score, 2), 0.01, 0.99), 0.1
+    unit = np.array([1 - q, q]) / (1 - label.mean(), label.mean())
+    weight, off = unit[label], [score**2, (1 - score) ** 2]
+    table = Rows(score, label, weight, share_known=True).table
+    line = calibration_line(table)
+    chance = expit(line.intercept.mean + line.slope.mean * log_odds(score))
+
+    def moment(power: int, *chances: np.ndarray) -> float:
+        means = (np.average(values, weights=weight * p) for values, p in zip(off, chances, strict=True))
+        each = zip(unit, off, chances, means, strict=True)
+        return sum(float(u ** (power - 1) * (weight * p) @ (values - mean) ** power) for u, values, p, mean in each)
+
+    seen, expected = moment(2, label == 0, label == 1), moment(2, 1 - chance, chance)
+    assert expected > 1.01 * seen
+    value = float(weight @ (score - label) ** 2) / 300 - q * (1 - q)
+    ends = skewed(MeanEstimate(value, np.sqrt(expected) / 300), moment(3, label == 0, label == 1) / seen**1.5, 0.9)
+    assert interval_of("rule_regret", table, confidence=0.9) == pytest.approx(ends, rel=1e-9)
 
 
 @pytest.mark.parametrize("counted", [False, True])

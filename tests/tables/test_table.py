@@ -285,6 +285,14 @@ def test_some_of_the_units_are_as_many_rows_as_their_weights_say() -> None:
     assert replace(units, rows=20.0).rows_of(some) == pytest.approx(20 * (25 / 13) / (100 / 30))
 
 
+def test_a_row_that_could_have_been_missed_is_as_far_in_several_deals_as_in_one() -> None:
+    units = units_of_rows(np.array([0, 1, 0, 1]), np.array([1.0, 2.0, 3.0, 4.0]), None)
+    influence = np.array([0.5, -0.25, 0.125, 1.0])
+    # Label 0: (1^2 .5^2 + 3^2 .125^2) / (1^2 + 3^2), times 10^2; label 1: (2^2 .25^2 + 4^2) / (2^2 + 4^2), times 10^2.
+    assert units.farthest(influence) == pytest.approx(100 * 16.25 / 20)
+    assert units.dealt(2).farthest(np.tile(influence, 2)) == pytest.approx(100 * 16.25 / 20)
+
+
 def test_deals_that_disagree_make_an_estimate_less_sure() -> None:
     """All that varies is the deal: the variance of a mean of two numbers that are 1 apart."""
     rows = units_of_rows(np.array([0, 1, 0, 1]), None, None).dealt(2)
