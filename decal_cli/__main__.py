@@ -39,7 +39,7 @@ def _end(number: int, frame: object) -> None:
     """
     try:
         # Whoever shows progress has hidden the cursor.
-        os.write(2, b"\r\x1b[K\x1b[?25h" * os.isatty(2) + b"decal: interrupted\n")
+        os.write(2, (b"\r\x1b[K\x1b[?25h" if os.isatty(2) else b"") + b"decal: interrupted\n")
     finally:
         os._exit(130)
 

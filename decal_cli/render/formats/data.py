@@ -68,7 +68,7 @@ def _escaped(line: str) -> str:
         return line
     # No JSON parser has to take half of a pair of surrogates, and many do not.
     halves = range(0xD800, 0xE000)
-    return "".join(c if c.isprintable() else "\\" * (ord(c) in halves) + json.dumps(c)[1:-1] for c in line)
+    return "".join(c if c.isprintable() else ("\\" if ord(c) in halves else "") + json.dumps(c)[1:-1] for c in line)
 
 
 class Parquet(Format):

@@ -62,7 +62,7 @@ class Html(BlockFormat[str]):
 
     def text_table(self, block: b.TextTable) -> str:
         names = [escape(column.name) for column in block.columns]
-        kinds = [f"{'words' * (column.words and k > 0)}{' wraps' * column.wraps}".strip()
+        kinds = [f"{'words' if column.words and k > 0 else ''}{' wraps' if column.wraps else ''}".strip()
                  for k, column in enumerate(block.columns)]  # fmt: skip
         kinds = [f" class='{kind}'" if kind else "" for kind in kinds]
         # One without a text heads nothing.

@@ -257,7 +257,7 @@ def _output(card: Card) -> str:
 
 
 def _measures(card: Card) -> str:
-    plan, also = card.evaluation.plan, ", and what decisions are worth" * card.decides
+    plan, also = card.evaluation.plan, ", and what decisions are worth" if card.decides else ""
     sure = f"with {100 * plan.confidence:g} % intervals" if plan.intervals else "without intervals"
     return f"Calibration and discrimination{also}, {sure}; `decal metrics NAME` explains each."
 

@@ -292,7 +292,7 @@ class Compared(WrittenResult):
     def _disagreements_sentence(self, each: Disagreements) -> str:
         """On how many rows they disagree, who is right more often there, and whether chance could explain it."""
         first, second = self.models
-        rows = f"{counted(each.apart)} row{'s' * (each.apart != 1)}"
+        rows = f"{counted(each.apart)} row{'' if each.apart == 1 else 's'}"
         if self.whole.of_classes:
             same, note = "take the same action for every row", ""
             text = (

@@ -146,8 +146,8 @@ def online_explained(method: OnlineMethod) -> Explained:
     facts = [
         ("kind", f"over time: {'recalibrates the score' if forecaster.needs_score else 'predicts the base rate'}"),
         ("needs", "scores and labels" if forecaster.needs_score else "labels, in the order of time"),
-        ("random", "its predictions rest on random numbers of the seed and the row" * method.randomised),
-        ("horizon", "the number of rows that there will be, where it is known" * forecaster.uses_horizon),
+        ("random", "its predictions rest on random numbers of the seed and the row" if method.randomised else ""),
+        ("horizon", "the number of rows that there will be, where it is known" if forecaster.uses_horizon else ""),
         ("source", method.source),
         *parameter_facts(method.parameters),
     ]

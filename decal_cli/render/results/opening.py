@@ -182,7 +182,7 @@ class Opening:
     def _heading(self, key: str, wins: str = "") -> str:
         """What a metric is called; wins: what is said of it, where it is a gain, which is one without a limit."""
         section, name = SHORT[key]
-        return f"{name}{wins}{' without limit' * self.limited}" if section == WORTH else name
+        return f"{name}{wins}{' without limit' if self.limited else ''}" if section == WORTH else name
 
     def _numbers(self, report: Report) -> Blocks:
         """The numbers that say most, in sections that stand side by side; apart from them, those of small trees."""

@@ -169,7 +169,7 @@ def source_lines(evaluation: Evaluation, actions: Sequence[str] | None = None) -
         yield f"{item.path}: {many(item.rows, 'row')}{share}"
     if evaluation.columns:
         yield "; ".join(
-            f"{role} {listed(names)}{' (found by its usual name)' * (role in evaluation.guessed)}"
+            f"{role} {listed(names)}{' (found by its usual name)' if role in evaluation.guessed else ''}"
             for role, names in evaluation.columns.items()
         )
     task, population = evaluation.task, evaluation.population
