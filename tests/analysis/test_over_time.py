@@ -112,8 +112,8 @@ def test_every_world_has_gains_over_time_and_the_youngest_fits_are_those_of_the_
     first = over_time.ages[0]
     for key in keys:
         won = getattr(first, key)
-        assert won.value == pytest.approx(report.results[key].value, abs=1e-12)
-        assert won.interval == pytest.approx(report.results[key].interval, abs=1e-12)
+        assert won.value == pytest.approx(report.results[key].value, rel=1e-9)
+        assert won.interval == pytest.approx(report.results[key].interval, rel=1e-9)
     assert [each.rows for each in over_time.ages] == sorted((each.rows for each in over_time.ages), reverse=True)
     assert over_time.rows == first.rows < report.rows
 
