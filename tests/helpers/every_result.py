@@ -57,7 +57,7 @@ _MADE: dict[str, Callable[[], Any]] = {
     "study": lambda: Studied(summarise(made_up_study())),
     "card": lambda: Card(two_rounds(), _BINS),
 }
-RESULTS = tuple(_MADE)
+RESULT_NAMES = tuple(_MADE)
 """The commands that have one."""
 
 

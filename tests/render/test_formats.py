@@ -52,7 +52,7 @@ from decal_cli.render.results.ways import ladder
 from decal_cli.render.terms import StatedTerms
 from decal_cli.sequential.anytime import MAX_LOG_E
 from tests.helpers.command import FIXTURES, GOLDEN
-from tests.helpers.every_result import RESULTS, result_of
+from tests.helpers.every_result import RESULT_NAMES, result_of
 from tests.helpers.results import ONE_REPORT, SIX_REPORTS, as_text, two_rounds, with_advice
 
 JUDGED_RULES = ("brier<=0.2", "upper(ece)<=0.1", "log_loss<=1", "lower(auc)>=0.7", "auc>=0.75", "auc>=0.8")
@@ -154,7 +154,7 @@ def test_numbers_as_they_are_written_where_the_way_changes(written: object, text
     assert written == text
 
 
-@pytest.mark.parametrize("command", ["evaluate one", *RESULTS])
+@pytest.mark.parametrize("command", ["evaluate one", *RESULT_NAMES])
 def test_every_format_has_the_same_numbers(command: str) -> None:
     """Text where nothing has to be left out, Markdown and HTML of one result; and CSV has none that JSON has not."""
     result = Evaluated(ONE_REPORT) if command == "evaluate one" else result_of(command)

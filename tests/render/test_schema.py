@@ -27,7 +27,7 @@ from docs.manual import command_tree
 from docs.schema import DOCUMENTS, schema_of
 from tests.helpers.browser import Tags
 from tests.helpers.command import SCHEMA, Decal, refusal, valid_json
-from tests.helpers.every_result import RESULTS, result_of
+from tests.helpers.every_result import RESULT_NAMES, result_of
 from tests.helpers.results import as_text
 
 Name = Annotated[str, Limit(pattern="^[a-z]+$")]
@@ -133,7 +133,7 @@ OPTIONAL = {"tried", "worst_agent", "recommendation", "gates"}
 """Keys that may be missing; without the last two, the document is that of an evaluation."""
 
 
-@pytest.mark.parametrize("command", RESULTS)
+@pytest.mark.parametrize("command", RESULT_NAMES)
 def test_a_key_more_or_less_is_refused(command: str) -> None:
     document = shortened(json.loads(as_text(result_of(command), "json")))
     validator = jsonschema.Draft202012Validator(SCHEMA)

@@ -25,7 +25,7 @@ from tests.helpers.evaluate_sentences import (
     several_contradictions,
     summary_contradictions,
 )
-from tests.helpers.every_result import RESULTS, result_of
+from tests.helpers.every_result import RESULT_NAMES, result_of
 from tests.helpers.hostile import PAYLOADS, check_text
 
 TWO = (BINARY, "--score", "p", "--label", "y")
@@ -159,7 +159,7 @@ _NAMES = (
 
 
 @pytest.mark.parametrize("name", [_EVERYTHING, *_SLICE], ids=lambda name: ascii(name)[:20])
-@pytest.mark.parametrize("command", RESULTS)
+@pytest.mark.parametrize("command", RESULT_NAMES)
 def test_a_hostile_name_in_every_format(command: str, name: str) -> None:
     result = renamed(result_of(command), {old: f"{name}{k}" for k, old in enumerate(_NAMES)})
     for form in FORMATS:
@@ -171,7 +171,7 @@ def test_a_hostile_name_in_every_format(command: str, name: str) -> None:
 
 def test_the_names_are_in_what_is_written() -> None:
     """Else the test above would pass whatever is done."""
-    for command in RESULTS:
+    for command in RESULT_NAMES:
         text = write(
             renamed(result_of(command), {old: f"\x1bNAME{k}" for k, old in enumerate(_NAMES)}), "table", Page()
         )
