@@ -52,7 +52,7 @@ def faults_in(path: Path, text: str) -> Iterator[Fault]:
     lines = [line.encode() for line in text.splitlines()]
     for function in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)):
         for node in (inner for statement in function.body for inner in _reached(statement)):
-            for kind, line, start, end, instead in _edits(node, text, lines):
+            for kind, line, start, end, instead in _edits(node, lines):
                 raw = lines[line - 1]
                 after = raw[:start] + instead.encode() + raw[end:]
                 yield Fault(path, line, raw.decode(), after.decode(), kind)
@@ -69,7 +69,7 @@ def _reached(node: ast.AST) -> Iterator[ast.AST]:
                 yield from _reached(child)
 
 
-def _edits(node: Any, text: str, lines: list[bytes]) -> Iterator[tuple[str, int, int, int, str]]:
+def _edits(node: Any, lines: list[bytes]) -> Iterator[tuple[str, int, int, int, str]]:
     """Kind, line, columns, and what stands between these columns instead."""
     if isinstance(node, ast.Compare) and type(node.ops[0]) in _SWAPPED:
         yield from _swapped("comparison", node.left, node.comparators[0], lines, _SWAPPED[type(node.ops[0])])
@@ -79,7 +79,7 @@ def _edits(node: Any, text: str, lines: list[bytes]) -> Iterator[tuple[str, int,
         for one, other in ((node.left, node.right), (node.right, node.left)):
             weight = isinstance(node.op, ast.Mult) and "weight" in ast.unparse(one)
             if weight and node.lineno == node.end_lineno:
-                kept = f"({ast.get_source_segment(text, other)})"
+                kept = f"({lines[node.lineno - 1][other.col_offset : other.end_col_offset].decode()})"
                 yield "dropped weight", node.lineno, node.col_offset, node.end_col_offset, kept
             if isinstance(node.op, ast.Add | ast.Sub) and isinstance(one, ast.Constant) and type(one.value) is int:
                 yield "off by one", one.lineno, one.col_offset, one.end_col_offset, str(one.value + 1)
