@@ -102,6 +102,10 @@ def difference(spec: MetricSpec, a: Inputs, b: Inputs, pairs: PairTable | None =
     if not isinstance(of_a, Estimate) or not isinstance(of_b, Estimate):
         return None
     apart = of_b - of_a
+    # Clusters agree more beyond one score than beyond the other; without this, A and B could not change places.
+    fewest = of_a.units.effective_rows
+    if apart.units.sampling.clustered and fewest < apart.units.effective_rows:
+        apart = replace(apart, units=replace(apart.units, rows=fewest))
     limited = [kind for kind in metric.needs if issubclass(kind, AtCapacity)]
     if limited:
         on_a, on_b = (each.get(limited[0]) for each in (a, b))

@@ -23,7 +23,7 @@ from decal_cli.analysis.compare import (
 from decal_cli.analysis.evaluate import Plan, all_choices
 from decal_cli.analysis.splice import Cut, NoSplice, Splice, best_cut, splice
 from decal_cli.curves.crossings import BrierDifference, Crossing, band, brier_difference, error_of
-from decal_cli.data import Dataset, from_arrays
+from decal_cli.data import Columns, Dataset, from_arrays
 from decal_cli.errors import Undefined
 from decal_cli.metrics import parse
 from decal_cli.metrics.decisions import Decisions
@@ -275,6 +275,24 @@ def test_models_that_change_places_draw_the_same(role: str) -> None:
     assert isinstance(forth.splice, Splice) and isinstance(back.splice, Splice)
     assert back.splice.below == forth.splice.below
     assert back.splice.brier.interval == pytest.approx(forth.splice.brier.interval)
+
+
+def test_models_that_change_places_at_a_capacity_rest_on_as_many_clusters() -> None:
+    """A knows the clusters, which then agree no more than its score says; B does not."""
+    rng = np.random.default_rng(0)
+    cluster = np.repeat(np.arange(40), 5)
+    a = rng.random(40)[cluster].round(2)
+    label, weight = (rng.random(200) < a).astype(np.uint8), rng.gamma(2, size=200)
+    plan = Plan((parse("utility_at_capacity"), parse("capture")), BinaryTask.of_threshold(0.3))
+
+    def intervals(**scores: np.ndarray) -> list:
+        limited = from_arrays(scores, label, weight=weight, cluster=cluster, columns=Columns(capacity="0.2"))
+        differences = compare(limited, plan).contests[0].differences
+        return [differences[spec.key].difference.interval for spec in plan.choices]
+
+    b = rng.random(200)
+    there, here = intervals(A=a, B=b), intervals(B=b, A=a)
+    np.testing.assert_allclose(there, -np.array(here)[:, ::-1], rtol=1e-9)
 
 
 def test_an_undefined_metric_names_the_model() -> None:
