@@ -186,10 +186,14 @@ class Plan:
         return isinstance(self.decision, RowTask)
 
     @property
+    def thresholds(self) -> tuple[float, ...]:
+        """The user's own t*, one for each step from an action to the next."""
+        return self.task.thresholds if self.task else ()
+
+    @property
     def edges(self) -> tuple[float, ...]:
         """The thresholds of the decisions, at which counts of rows must be exact."""
-        task = self.task
-        return () if task is None else tuple(sorted({*task.thresholds, *task.decision_thresholds}))
+        return tuple(sorted({*self.thresholds, *self.task.decision_thresholds})) if self.task else ()
 
     @property
     def binary(self) -> BinaryTask | None:

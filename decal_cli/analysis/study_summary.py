@@ -57,8 +57,18 @@ class StudyPoints:
     pairs: tuple[tuple[str, str], ...]
     base_rate: Floats
     """The base rate of each point's file, shape (P,)."""
-    task: Texts | None = None
-    """Names of tasks, shape (P,), where a study is over these; thresholds are NaN then."""
+    tasks: Texts
+    """Names of tasks, shape (P,), where a study is over these, and thresholds are NaN; else shape (0,)."""
+
+    @property
+    def over_tasks(self) -> bool:
+        """Whether the study is over tasks by name, and not over thresholds."""
+        return len(self.tasks) > 0
+
+    @property
+    def varied(self) -> tuple[str, Values]:
+        """What the study is over, and that of each point, shape (P,)."""
+        return ("task", self.tasks) if self.over_tasks else ("threshold", self.threshold)
 
     @property
     def base(self) -> str:
@@ -143,7 +153,7 @@ def points_of(study: Study) -> StudyPoints:
     scores = tuple(dict.fromkeys((record["file"], record["score"]) for record in study.records))
     pairs = tuple((files[paths.index(path)], score) for path, score in scores)
 
-    tasks = [point.get("task") for _, point in rows] if study.setting.tasks else None
+    tasks = [point["task"] for _, point in rows if "task" in point]
     names = rows[0][1]["estimates"] if tasks else ESTIMATES
     # What is None in a record is NaN here.
     estimates = {name: np.array([point["estimates"][name] for _, point in rows], dtype=float).T for name in names}
@@ -161,7 +171,7 @@ def points_of(study: Study) -> StudyPoints:
         files,
         pairs,
         np.array([record["positives"] / record["rows"] for record, _ in rows]),
-        None if tasks is None else np.array(tasks),
+        np.array(tasks, dtype=str),
     )
 
 
@@ -185,11 +195,12 @@ def _shortest_ends(paths: Sequence[str]) -> dict[str, str]:
 
 def columns_of(points: StudyPoints) -> dict[str, Values]:
     """All points as named columns of a file: origin, estimates, and gains, such as 'gain of METHOD'."""
+    what, varied = points.varied
     columns = {
         "file": np.array(points.files)[points.file],
         "score": np.array([score for _, score in points.pairs])[points.pair],
         "seed": points.seed,
-        **({"threshold": points.threshold} if points.task is None else {"task": points.task}),
+        what: varied,
     }
     for name, values in points.estimates.items():
         columns[name] = values
@@ -254,7 +265,7 @@ def policies(
 ) -> Policies | None:
     """All ways of choosing at one multiple of COSTS; None where it lacks a method that they need, or is over tasks."""
     methods = [name for name in HINDSIGHT if name in points.gains]
-    if points.task is not None or not {BASE, REFIT, FITS["post-train"]} <= set(methods):
+    if points.over_tasks or not {BASE, REFIT, FITS["post-train"]} <= set(methods):
         return None
     costs = {action: multiple * cost for action, cost in COSTS.items()}
     net = {"nothing": np.zeros(len(points.threshold)), **dict(zip(ALWAYS, points.constants, strict=True))}
@@ -434,8 +445,8 @@ def correlation(points: StudyPoints, estimate: str, target: str, rows: Mask) -> 
 
 def of_each_task(points: StudyPoints) -> dict[Any, Mask]:
     """The points at each threshold, or for each task by name, shape (P,) each."""
-    column = points.threshold if points.task is None else points.task
-    return {each: column == each for each in dict.fromkeys(column.tolist())}
+    _, varied = points.varied
+    return {each: varied == each for each in dict.fromkeys(varied.tolist())}
 
 
 def without_each_file(points: StudyPoints) -> dict[Any, Mask]:
@@ -471,7 +482,7 @@ def summarise(study: Study) -> Summary:
     return Summary(
         points,
         relations(points, study.setting.confidence),
-        {} if points.task is not None else relations(points.in_utility, study.setting.confidence),
+        {} if points.over_tasks else relations(points.in_utility, study.setting.confidence),
         {name: float(np.median(values)) for name, values in _of_methods(study, "seconds").items()},
         _reasons(study),
         tuple(filter(None, (policies(points, rows, multiple, study.setting.confidence) for multiple in MULTIPLES))),

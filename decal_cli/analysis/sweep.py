@@ -117,7 +117,12 @@ class Sweep:
     @property
     def thresholds(self) -> tuple[float, ...]:
         """The user's own t*, one for each step from an action to the next."""
-        return () if self.head.plan.task is None else self.head.plan.task.thresholds
+        return self.head.plan.thresholds
+
+    @property
+    def u_delta(self) -> float:
+        """That of the decision that is shown; 1 where there is none, as at each threshold."""
+        return self.task.u_delta if self.task else 1.0
 
     @property
     def signature(self) -> str:
@@ -133,7 +138,7 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
     plan = plan.for_rows(dataset)
     plan.need_shared("sweep")
     plan.decision_of(dataset.classes)
-    grid, capacity = grid.with_thresholds(() if plan.task is None else plan.task.thresholds), dataset.capacity
+    grid, capacity = grid.with_thresholds(plan.thresholds), dataset.capacity
     reports = []
     for model in dataset.models:
         # By group, what acting on so many rows is worth at each threshold, below which no row is acted on.

@@ -45,7 +45,7 @@ def run(
     for note in answer.notes:
         say(f"decal: {note}")
     summary, folder = answer.summary, Path(os.fspath(halvings.folder))
-    by_task = summary.points.task is not None
+    by_task = summary.points.over_tasks
     if figures and by_task:
         say("decal: no figures.md: the experiment is over t*, and this study is over tasks")
     written = _write(folder, summary, figures and not by_task)

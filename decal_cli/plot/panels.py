@@ -176,7 +176,7 @@ def reliability_curve(axes: Any, sweep: Sweep, number: int) -> None:
     bins = t.bins(BINS)
     axes.plot(bins.score, bins.pos / bins.n, ls="", marker=style.marker, ms=5, mfc="white", mec=style.colour,
               label=f"{BINS} bins of as many rows")  # fmt: skip
-    left, right = score_range([t], sweep.head.plan.task)
+    left, right = score_range([t], sweep.head.plan.edges)
     shown = (calibrated.score >= left) & (calibrated.score <= right)
     heights = (bins.pos / bins.n, calibrated.high[shown], fit.of(np.array([left, right])), [left, right])
     low, high = value_range(np.concatenate(heights))
@@ -215,7 +215,7 @@ def grouping(axes: Any, sweep: Sweep, number: int) -> None:
     loss = report.grouping_loss
     title = "Grouping" if loss is None else f"Grouping (loss seen {short(loss, 4)})"
     axes.set(title=f"{title}: {report.name}", xlabel="score (mean of the bin)", ylabel="frequency of label 1",
-             xlim=score_range([report.table], sweep.head.plan.task), ylim=(-0.02, 1.02))  # fmt: skip
+             xlim=score_range([report.table], sweep.head.plan.edges), ylim=(-0.02, 1.02))  # fmt: skip
     regions = report.inputs.find(Regions)
     if not regions:
         axes.text(0.5, 0.5, f"needs {Hint('features').words}", ha="center", color=GREY, transform=axes.transAxes)
@@ -255,7 +255,7 @@ def _mark_crossing(axes: Any, report: Swept, task: BinaryTask | None, style: Sty
 
 def _thresholds(sweep: Sweep) -> tuple[float, float]:
     """The ends of the axis of thresholds, which leave out what lies beyond all scores or the thresholds asked for."""
-    left, right = score_range([report.table for report in sweep.reports], sweep.head.plan.task)
+    left, right = score_range([report.table for report in sweep.reports], sweep.head.plan.edges)
     first, last = axis_of(sweep)
     low, high = max(left, first), min(right, last)
     return (low, high) if low < high else (first, last)

@@ -138,14 +138,14 @@ def _of_worth(reports: int, features: bool) -> str:
 
 def _thresholds(kind: str, evaluation: Evaluation) -> Lines:
     """What marks the thresholds of the decision."""
-    task = evaluation.plan.task
-    if task is None or kind not in ("brier", "worth", "reliability", "grouping"):
+    own = evaluation.plan.thresholds
+    if not own or kind not in ("brier", "worth", "reliability", "grouping"):
         return
-    plural = "s are your thresholds" if len(task.thresholds) > 1 else " is your threshold"
-    yield f"The dashed vertical line{plural}, t* = {', '.join(map(plain, task.thresholds))}."
-    if len(task.thresholds) == 1 and kind == "reliability":
+    plural = "s are your thresholds" if len(own) > 1 else " is your threshold"
+    yield f"The dashed vertical line{plural}, t* = {', '.join(map(plain, own))}."
+    if len(own) == 1 and kind == "reliability":
         yield "In a shaded range recalibration decides otherwise; it ends where the recalibrated score reaches t*."
-    if len(task.thresholds) == 1 and kind == "grouping":
+    if len(own) == 1 and kind == "grouping":
         yield "A thin bar is how far rows of a bin may differ without another decision; filled: they differ more."
 
 

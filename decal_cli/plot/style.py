@@ -17,7 +17,6 @@ import numpy as np
 from decal_cli.analysis.sweep import Sweep, VariedSweep
 from decal_cli.errors import printable
 from decal_cli.tables.table import Floats, Table
-from decal_cli.task import Task
 
 GREY = "0.55"
 THRESHOLD = "#b3261e"
@@ -179,9 +178,9 @@ def axis_of(sweep: Sweep) -> Range:
     return (0.0, 1.0) if first == last or last - first > 1 - 2 * PAD else (first, last)
 
 
-def score_range(tables: Sequence[Table], task: Task | None) -> Range:
-    """The part of [0, 1] that holds almost all scores of these tables, and the thresholds."""
-    ends = [] if task is None else [*task.thresholds, *task.decision_thresholds]
+def score_range(tables: Sequence[Table], edges: Sequence[float]) -> Range:
+    """The part of [0, 1] that holds almost all scores of these tables, and the thresholds of the decision."""
+    ends = [*edges]
     for t in tables:
         # Scores between which all but a share TAIL of the rows at either end lie.
         places = np.searchsorted(np.cumsum(t.n, dtype=np.float64) / t.total, [TAIL, 1 - TAIL])

@@ -197,9 +197,9 @@ class Compared(WrittenResult):
 
     def summary(self) -> Iterator[tuple[str, str]]:
         """Heading and text of each thing that a decision-maker wants to know, most important first."""
-        whole, task, limit = self.whole, self.evaluation.task, self.evaluation.limit
+        whole, own, limit = self.whole, self.evaluation.plan.thresholds, self.evaluation.limit
         if self.key in UTILITIES:
-            at = "" if task is None else f" at t* = {' and '.join(map(plain, task.thresholds))}"
+            at = f" at t* = {' and '.join(map(plain, own))}" if own else ""
             limited = f", capacity {limit}" if limit else ""
             yield f"Decisions{at}{limited}", self._ahead(whole.headline[self.key], self.terms)
         if swap := whole.find(Swap):

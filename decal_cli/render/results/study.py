@@ -65,9 +65,7 @@ class StudyData(View):
     seconds: dict[str, float]
     reasons: dict[str, str]
     notes: list[str]
-    tasks: Absent[list[str] | None] = of(
-        lambda summary: None if summary.points.task is None else list(dict.fromkeys(summary.points.task.tolist()))
-    )
+    tasks: Absent[list[str]] = of(lambda summary: tuple(dict.fromkeys(summary.points.tasks.tolist())))
 
 
 class StudiedData(View):
@@ -260,7 +258,7 @@ def _methods(summary: Summary) -> TextTable:
 
 def _closer(summary: Summary) -> Iterator[TextTable]:
     """Correlations for each task or threshold and without each file; beyond recalibration, where they are of t*."""
-    points, beyond, over_tasks = summary.points, summary.points.beyond, summary.points.task is not None
+    points, beyond, over_tasks = summary.points, summary.points.beyond, summary.points.over_tasks
     pairs = [
         pair
         for pair in headlines(summary)
@@ -301,7 +299,7 @@ def _percent(share: float) -> str:
 def study_lines(summary: Summary) -> list[str]:
     """What was studied."""
     points = summary.points
-    varied, what = (points.threshold, "threshold") if points.task is None else (points.task, "task")
+    what, varied = points.varied
     counts = {
         "file": len(points.files),
         "score": len(points.pairs),

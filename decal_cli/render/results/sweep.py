@@ -259,7 +259,7 @@ class Curves(LongTable):
     @property
     def factor(self) -> float:
         """What utilities are printed times: the number of decisions times u_delta, where these are known."""
-        return (1.0 if self.sweep.task is None else self.sweep.task.u_delta) * super().factor
+        return self.sweep.u_delta * super().factor
 
     def sections(self) -> Blocks:
         """Thresholds down, curves across, block by block for each model and group."""
@@ -302,16 +302,15 @@ class Curves(LongTable):
     @property
     def _lost(self) -> str:
         """What a row loses on average, by the shares of rows with either error."""
-        task, lost = self.sweep.task, "(1 - t*) FN + t* FP"
-        return lost if task is None or task.u_delta == 1 else f"{plain(task.u_delta)} x ({lost})"
+        u_delta, lost = self.sweep.u_delta, "(1 - t*) FN + t* FP"
+        return lost if u_delta == 1 else f"{plain(u_delta)} x ({lost})"
 
     def _costs(self) -> str:
         """What the two errors cost at each threshold."""
-        task = self.sweep.task
-        if task is None or task.u_delta == 1:
+        if self.sweep.u_delta == 1:
             unit = f" {self.terms.unit}" if self.terms.unit else ""
             return f"at each t*, a false positive costs t*{unit} and a false negative 1 - t*{unit} (u_delta = 1)"
-        both = self.terms.price(task.u_delta)
+        both = self.terms.price(self.sweep.u_delta)
         return (
             f"at each t*, a false positive costs t* x {both} and a false negative (1 - t*) x {both} (the u_delta of "
             "your decision)"
