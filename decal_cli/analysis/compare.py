@@ -20,7 +20,7 @@ from decal_cli.curves.crossings import BrierDifference, Crossing, Lead, band, br
 from decal_cli.data import Dataset, Paired
 from decal_cli.declarations.document import Count, Hidden, Known, Names, Said, Size
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.metrics import Metric, MetricSpec, Result, parse
+from decal_cli.metrics import Metric, MetricSpec, Result, known_values, parse
 from decal_cli.metrics import paired as paired_metrics
 from decal_cli.metrics.confidence import RESAMPLES
 from decal_cli.metrics.decisions import Decisions
@@ -206,9 +206,7 @@ class _Both:
         adjusted = (pairs.design.confidence if pairs else rows[0].adjusted_confidence)(plan.level)
         if adjusted is None:
             return differences
-        values = {
-            spec: each.difference.value for spec, each in differences.items() if each.difference.value is not None
-        }
+        values = known_values({spec: each.difference for spec, each in differences.items()})
         # What metrics of the two models are computed from, on units that both share.
         a, b = (plan.inputs(each) for each in rows)
         stakes = [row_stakes(each, plan.decision) for each in rows] if isinstance(plan.decision, RowTask) else ()

@@ -41,7 +41,7 @@ from decal_cli.declarations.document import Names
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_SEED, MIN_RISK
-from decal_cli.metrics import METRICS, Inputs, Metric, MetricSpec, Result, measure_all
+from decal_cli.metrics import METRICS, Inputs, Metric, MetricSpec, Result, known_values, measure_all, parse
 from decal_cli.metrics.inputs import row_stakes
 from decal_cli.numbers import Estimated
 from decal_cli.roles import ROW_UTILITIES_FIX
@@ -104,6 +104,12 @@ class MetricReport(OfModel):
     def value(self, key: str) -> float | None:
         """The value of a metric; None where it is undefined, or was not measured."""
         return self.results[key].value if key in self.results else None
+
+
+def known_in(reports: Iterable[MetricReport], keys: Iterable[str]) -> list[str]:
+    """Which of these metrics any of the reports has a value of."""
+    known = {key for report in reports for key in known_values(report.results)}
+    return [key for key in keys if key in known]
 
 
 @dataclass(frozen=True, eq=False)
@@ -371,8 +377,8 @@ def evaluate(
             then(report, inputs)
         if pack is not None and pack.compares_groups:
             progress(f"{model.name}: gaps between groups")
-            own = [report.results for report in reports if report.model == model.name]
-            known = [spec for spec in pack.choices if any(each[spec.key].value is not None for each in own)]
+            own = [report for report in reports if report.model == model.name]
+            known = [*map(parse, known_in(own, pack.measures))]
             for _, _, comparison in compare_groups(model.name, model.rows, known, plan.inputs, plan.level):
                 gaps += comparison.pairs
                 too_small += comparison.too_small

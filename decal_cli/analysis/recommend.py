@@ -47,7 +47,7 @@ from decal_cli.learn.method import (
 )
 from decal_cli.learn.methods import METHODS, usual
 from decal_cli.learn.models import Applied
-from decal_cli.metrics import Inputs, MetricSpec, Result, parse
+from decal_cli.metrics import Inputs, MetricSpec, Result, known_values, parse
 from decal_cli.metrics.at_capacity import AtCapacity, RowsAtCapacity, WorthAtCapacity
 from decal_cli.metrics.confidence import quantile
 from decal_cli.metrics.decisions import Change, Decisions
@@ -650,7 +650,7 @@ def amounts_in(reports: Iterable[Mapping[str, Result]]) -> list[float]:
     """What decisions are worth and the largest gain of each of these reports' results."""
     amounts = []
     for results in reports:
-        known = {key: each.value for key, each in results.items() if each.value is not None}
+        known = known_values(results)
         gains = (known[key] for key in GAINS.values() if key in known)
         largest = max(gains, key=abs, default=0.0)
         amounts += [*(known[key] for key in ("expected_utility", "eu_never", "eu_always") if key in known), largest]

@@ -121,7 +121,7 @@ class Sweep:
 
     @property
     def u_delta(self) -> float:
-        """That of the decision that is shown; 1 where there is none, as at each threshold."""
+        """u_delta of the decision that is shown; 1 where there is none, as at each threshold."""
         return self.task.u_delta if self.task else 1.0
 
     @property

@@ -52,11 +52,15 @@ class Stream:
         """Number of rows, T."""
         return len(self.label)
 
+    @property
+    def numbers(self) -> Ints:
+        """Which rows of the files they are, from 0, shape (T,)."""
+        return np.arange(len(self)) if self.row_numbers is None else self.row_numbers
+
     def only(self, kept: NDArray[np.bool_]) -> Stream:
         """These rows of it; kept: shape (T,)."""
-        numbers = np.arange(len(self)) if self.row_numbers is None else self.row_numbers
         cut = {each.name: of_rows(getattr(self, each.name), kept) for each in fields(self)}
-        cut |= {"row_numbers": numbers[kept], "labelled": int(kept[: self.labelled].sum())}
+        cut |= {"row_numbers": self.numbers[kept], "labelled": int(kept[: self.labelled].sum())}
         return Stream(**cut | ({"time": np.arange(int(kept.sum()))} if self.clock == "rows" else {}))
 
 

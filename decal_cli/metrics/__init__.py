@@ -2,7 +2,7 @@
 
 import decal_cli.metrics.families  # declares them
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import METRICS, Metric, Result, WorstCaseTask
+from decal_cli.metrics.declare import METRICS, Metric, Result, WorstCaseTask, known_values
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.measure import MetricSpec, interval_of, measure, measure_all, value_of
 
@@ -18,6 +18,7 @@ __all__ = [
     "Result",
     "WorstCaseTask",
     "interval_of",
+    "known_values",
     "measure",
     "measure_all",
     "named",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from typing import Any, Literal, NamedTuple, TypeVar, get_type_hints
@@ -77,6 +77,14 @@ class Result:
     def missing(self) -> str | None:
         """Why the value, or its interval, is not there; None where nothing is missing."""
         return f"no interval: {self.no_interval}" if self.no_interval else self.reason
+
+
+T = TypeVar("T")
+
+
+def known_values(results: Mapping[T, Result]) -> dict[T, float]:
+    """The values of those that have one."""
+    return {key: each.value for key, each in results.items() if each.value is not None}
 
 
 F = TypeVar("F", bound=Callable[..., "float | Estimate | Measured"])

@@ -12,7 +12,7 @@ from decal_cli.declarations.spec import Spec
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import Measured, Metric, Result
+from decal_cli.metrics.declare import Measured, Metric, Result, known_values
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.within_cells import within_cells
 from decal_cli.numbers import p_value
@@ -138,8 +138,7 @@ def measure_all(
 def _measured_by_resampling(specs: Iterable[MetricSpec], inputs: Inputs, confidence: float) -> dict[MetricSpec, Result]:
     """Metrics with bootstrap intervals, all from the same draws."""
     results = {spec: measure(spec, inputs, confidence) for spec in specs}
-    drawn = {spec: result for spec, result in results.items() if result.missing is None}
-    values = {spec: result.value for spec, result in drawn.items() if result.value is not None}
+    values = known_values({spec: result for spec, result in results.items() if result.missing is None})
     if not values:
         return results
     cells, task = inputs.get(Table).cells, inputs.task

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from decal_cli.analysis.evaluate import Evaluation
+from decal_cli.analysis.evaluate import Evaluation, known_in
 from decal_cli.analysis.packs import Pack
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -31,7 +31,7 @@ def draw_groups(evaluation: Evaluation, pack: Pack, path: str) -> bytes:
             f"{Hint('plot')} shows at most {MAX_DRAWN} groups, and there are {len(groups)}", "name fewer groups"
         )
     reports, models = evaluation.reports, evaluation.models
-    measures = [key for key in pack.measures if any(report.value(key) is not None for report in reports)]
+    measures = known_in(reports, pack.measures)
     down = math.ceil(len(measures) / _ACROSS)
     rows = {report.group: f"{report.rows:,} rows" for report in reports}
     high = 1.3 + 0.24 * len(groups) * max(len(models) / 2, 1)

@@ -822,8 +822,7 @@ def predicted_columns(
     stream: Stream, plan: OnlinePlan, predictions: Predictions, ahead: Predictions
 ) -> dict[str, Values]:
     """Columns of the rows of a stream: number, time, score, label, masked where it is not known, and predictions."""
-    numbers = np.arange(len(stream)) if stream.row_numbers is None else stream.row_numbers
-    columns: dict[str, Values] = {"row": numbers + 1}
+    columns: dict[str, Values] = {"row": stream.numbers + 1}
     if stream.clock != "rows":
         columns[str(stream.columns["time"])] = stream.time.astype("M8[ns]") if stream.clock == "dates" else stream.time
     if plan.score is not None and stream.score is not None:

@@ -163,8 +163,7 @@ def unknown_rows(stream: Stream, replay: Replay, skip: bool, shown: str) -> Stre
     skip: whether single rows that it has taken before are dropped too. Errors: DecalError where there are such rows and
     skip is False.
     """
-    numbers = np.arange(len(stream)) if stream.row_numbers is None else stream.row_numbers
-    of_file = np.searchsorted(np.cumsum([each.rows for each in stream.inputs]), numbers, side="right")
+    of_file = np.searchsorted(np.cumsum([each.rows for each in stream.inputs]), stream.numbers, side="right")
     kept = np.ones(len(stream), dtype=bool)
     for number, each in enumerate(stream.inputs):
         if each.sha256 in replay.files:

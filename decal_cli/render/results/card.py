@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 from decal_cli.analysis.described import ByClass, GainsOverTime, ReliabilityBin
-from decal_cli.analysis.evaluate import Report
+from decal_cli.analysis.evaluate import Report, known_in
 from decal_cli.analysis.recommend import Recommendation, amounts_of
 from decal_cli.data.words import grouped, quote
 from decal_cli.declarations.document import Limit, Some, Words
@@ -170,7 +170,7 @@ class Card(WrittenResult):
         if self.decides and len(reports) > 1:
             yield advice_table(advised_in(self.recommendation, self.terms, reports), self.terms)
         for heading, keys in SHOWN.items():
-            defined = [key for key in keys if any(report.value(key) is not None for report in reports)]
+            defined = known_in(reports, keys)
             if defined:
                 yield b.Paragraph("", strong=heading)
                 of_these = [replace(each, results={key: each.results[key] for key in defined}) for each in reports]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from decal_cli.analysis.described import OF_ONE_ROW, Utility, Worth
-from decal_cli.analysis.evaluate import Evaluation, Report
+from decal_cli.analysis.evaluate import Evaluation, Report, known_in
 from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import Metric, Result, parse
 from decal_cli.numbers import DASH, Interval, bracketed, decimals_for, fixed, percent, sized, times
@@ -222,7 +222,7 @@ class Opening:
     def _ranked_table(self) -> TextTable:
         """A row for each model and group, the model that is worth most first, each followed by its groups."""
         order = {report.model: number for number, report in enumerate(self.models)}
-        keys = [key for key in COLUMNS if any(report.value(key) is not None for report in self.reports)]
+        keys = known_in(self.reports, COLUMNS)
         decided, several = bool(having(self.reports, Worth)), len(self.models) > 1
 
         def worth(of: str) -> Callable[[Report], Cell]:

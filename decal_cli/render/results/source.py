@@ -9,7 +9,7 @@ from operator import methodcaller
 from typing import Annotated, Any, Literal, TypeVar
 
 from decal_cli.analysis.described import ByRow
-from decal_cli.analysis.evaluate import CAPACITY_FAMILIES, Evaluation, Report, resampled_cells
+from decal_cli.analysis.evaluate import CAPACITY_FAMILIES, Evaluation, Report, known_in, resampled_cells
 from decal_cli.data import Input
 from decal_cli.data.words import grouped
 from decal_cli.declarations.document import Above, Absent, Count, Inside, Limit, Positive, Share, Some
@@ -357,9 +357,9 @@ def shortened(evaluation: Evaluation, in_full: str = IN_FULL) -> Evaluation:
 
 def _by_metric(reports: Sequence[Report]) -> Order[Report] | None:
     """By what acting on the score loses, else by the first metric that has a best."""
-    for key in ("regret", "regret_calibration", *reports[0].results):
+    for key in known_in(reports, ("regret", "regret_calibration", *reports[0].results)):
         metric = parse(key).declared
-        if metric.better in ("lower", "higher") and any(report.value(key) is not None for report in reports):
+        if metric.better in ("lower", "higher"):
             return worst_first(key, methodcaller("value", key)), metric.title
     return None
 

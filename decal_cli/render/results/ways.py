@@ -8,7 +8,7 @@ from typing import NamedTuple
 from decal_cli.analysis.described import Decided, DecisionCounts
 from decal_cli.analysis.flowchart import GAINS
 from decal_cli.analysis.recommend import amounts_in
-from decal_cli.metrics import Result
+from decal_cli.metrics import Result, known_values
 from decal_cli.numbers import Interval, decimal, decimals_for, times
 from decal_cli.render import blocks as b
 from decal_cli.render.terms import StatedTerms
@@ -54,8 +54,8 @@ class Way(NamedTuple):
 
 def ways_of(results: Mapping[str, Result], counts: DecisionCounts | None = None) -> list[Way]:
     """The ways of acting whose worth is known, from the constant decisions to perfect knowledge."""
-    known = {key: result.value for key, result in results.items() if result.value is not None}
-    ways, decided = [], {} if counts is None else _decided(counts)
+    known, decided = known_values(results), _decided(counts) if counts else {}
+    ways = []
     for key, (_, name, metrics) in WAYS.items():
         if all(metric in known for metric in metrics) and not (key == "constant" and "eu_never" in known):
             interval = results[metrics[-1]].interval if key in GAINS else None
