@@ -180,15 +180,7 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
 
     Errors: DecalError where the method cannot be fitted to these rows, with the reason.
     """
-    training = dataset.models[0]
-    if test is not None and test.clusters is not None and dataset.clusters is not None:
-        both = np.intersect1d(dataset.clusters, test.clusters)
-        if len(both):
-            raise DecalError(
-                f"{Hint('test', test.inputs[0].path)}: cluster {printable(repr(str(both[0])))} is in the training "
-                f"file as well ({many(len(both), 'such cluster')})",
-                f"split by cluster, or drop {Hint('test')} to evaluate by cross-fitting, which keeps clusters whole",
-            )
+    training, cross_fitted = dataset.models[0], test is None
     if len(training.columns) < len(dataset.classes):
         raise DecalError(
             f"{training.name} is one list-valued column, and a model takes a column for each class",
@@ -196,15 +188,13 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
         )
     task = plan.simplest.shared_by(dataset.classes)
     rows = training_rows(training, task, plan.seed)
-    if test is not None:
-        test = replace(test, models=(test.models[0].with_classes(dataset.classes),))
-        _need_same_kinds(training, test)
+    judged = dataset.judged if test is None else _comparable(test, dataset)
     try:
         model = fit_method(chosen, rows)
-        if test is None:
+        if cross_fitted:
             performance = try_out(chosen, rows)
         else:
-            performance = Performance(chosen, model(training_rows(test.models[0], task, plan.seed)))
+            performance = Performance(chosen, model(training_rows(judged.models[0], task, plan.seed)))
         population = dataset.population
         if population is not None and not population.kept:
             # It learned from scores that were moved there; those of new rows come as they were made.
@@ -212,7 +202,6 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     except Undefined as undefined:
         fix = "give what it needs, or name another method: `decal methods` lists them"
         raise DecalError(f"{chosen.key} cannot be fitted to {training.name}: it {undefined.reason}", fix) from None
-    judged = dataset.judged if test is None else test
     applied, name = performance.applied, new_name(training.name, chosen)
     # All rows, with the score as it is and with the new one.
     (before,) = judged.changed(lambda rows: replace(rows, groups={})).models
@@ -220,8 +209,8 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     choices = OF_CLASSES if scores.classes else JUDGED_BY
     choices += () if plan.shared_by(scores.classes) is None else WITH_TASK
     comparison = compare(scores, replace(plan, choices=choices), splicing=False)
-    gain = _gain(performance, judged, plan, WIDENED if test is None else 1.0)
-    shared = 0 if test is None else shared_rows(training.rows, test.models[0].rows)
+    gain = _gain(performance, judged, plan, WIDENED if cross_fitted else 1.0)
+    shared = 0 if cross_fitted else shared_rows(training.rows, judged.models[0].rows)
     return Fitting(
         chosen,
         model,
@@ -229,7 +218,7 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
         scores,
         comparison.evaluation,
         tuple(added_columns(applied, training.name, name, dataset.classes)),
-        test is None,
+        cross_fitted,
         shared,
         {} if applied.threshold is not None else comparison.contests[0].differences,
         gain,
@@ -238,9 +227,27 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     )
 
 
-def _need_same_kinds(training: Predictions, test: Dataset) -> None:
-    """Errors: DecalError, where a feature of the test set is of another kind than in the training file."""
-    rows, where = test.models[0].rows, f"{Hint('test', test.inputs[0].path)}"
+def _comparable(test: Dataset, dataset: Dataset) -> Dataset:
+    """The test set, with classes in the order of the training file.
+
+    Errors: DecalError, where both have rows of one cluster, or a feature is of another kind than in the training file.
+    """
+    where = f"{Hint('test', test.inputs[0].path)}"
+    if test.clusters is not None and dataset.clusters is not None:
+        both = np.intersect1d(dataset.clusters, test.clusters)
+        if len(both):
+            raise DecalError(
+                f"{where}: cluster {printable(repr(str(both[0])))} is in the training file as well "
+                f"({many(len(both), 'such cluster')})",
+                f"split by cluster, or drop {Hint('test')} to evaluate by cross-fitting, which keeps clusters whole",
+            )
+    model = test.models[0].with_classes(dataset.classes)
+    _need_same_kinds(dataset.models[0], model.rows, where)
+    return replace(test, models=(model,))
+
+
+def _need_same_kinds(training: Predictions, rows: Rows, where: str) -> None:
+    """Errors: DecalError, where a feature of these rows is of another kind than in the training file."""
     if rows.features is None or training.rows.features is None:
         return
     have, want = rows.typed.kinds, training.rows.typed.kinds

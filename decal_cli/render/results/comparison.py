@@ -278,7 +278,7 @@ class Compared(WrittenResult):
             f"on held-out rows, Brier score {short(brier.value, 4)}, "
             f"{' '.join(signed(brier.difference, brier.interval))} compared with {brier.single} alone"
         )
-        if utility is not None and self.evaluation.capacity is None:
+        if utility is not None and not self.evaluation.limit:
             change, of_change = self.terms.amounts(utility.difference, *(utility.interval or ()))
             sign = "+" if utility.difference > 0 else ""
             size = "" if of_change.unit == self.terms.scale(utility.value).unit else f" {of_change.unit}"

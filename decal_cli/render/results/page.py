@@ -188,7 +188,7 @@ class ReportPage(WrittenResult):
         """A row for each model and group, the models that are worth most first; of a capacity for each model, as its
         groups share the places.
         """
-        limited = self.evaluation.capacity is not None
+        limited = bool(self.evaluation.limit)
         shown = [each for each in advised if not limited or each.report.of_all_rows]
         grouped = not all(each.report.of_all_rows for each in shown)
 
@@ -306,7 +306,7 @@ class ReportPage(WrittenResult):
     def _one(self, each: AdvisedModel) -> b.Blocks:
         """What a limit changes, a picture of what can be won, and why."""
         report = each.report
-        if self.evaluation.capacity is not None:
+        if self.evaluation.limit:
             yield from each.places()
             yield from self._pictures(report, "places")
         yield from self._pictures(report, "waterfall")
@@ -347,7 +347,7 @@ class ReportPage(WrittenResult):
             metric = declared.form(of_classes)
             metric = metric.of_rows or metric if by_row else metric
             name = replace(name, details=partial(explained, metric))
-            shown = is_shown(declared, of_classes, by_row, evaluation.capacity is not None)
+            shown = is_shown(declared, of_classes, by_row, bool(evaluation.limit))
             return (shown, row.section), replace(row, cells=(name, *rest), section="")
 
         rows = grouped(map(placed, table.rows))

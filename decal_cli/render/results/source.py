@@ -185,7 +185,7 @@ def source_lines(evaluation: Evaluation, actions: Sequence[str] | None = None) -
         scores = "scores are kept as they are" if population.kept else "scores are moved to it"
         here, there = map(shares_text, (population.sampled, population.prevalence))
         yield f"rows, {here}, are counted as a population with {there}; {scores}"
-    if evaluation.capacity is not None:
+    if evaluation.limit:
         yield _capacity_line(evaluation)
     yield from evaluation.notes
 
@@ -203,7 +203,7 @@ def _capacity_line(evaluation: Evaluation) -> str:
 
 def without_limit_lines(evaluation: Evaluation, keys: Iterable[str]) -> Lines:
     """Which of these metrics are of decisions without the limit, where so many rows can be acted on only."""
-    if evaluation.capacity is None:
+    if not evaluation.limit:
         return
     metrics = {key: parse(key).declared for key in keys}
     limited = [key for key, each in metrics.items() if each.family in CAPACITY_FAMILIES]
