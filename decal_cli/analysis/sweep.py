@@ -238,15 +238,15 @@ class Risk:
 class VariedReport(OfModel):
     """One model on one group of rows (group None: on all of them). worth: by metric; done: shares of rows, by name.
 
-    risk: of the price of abstention. table: the rows, where they are of several classes.
+    risks: one of the price of abstention. tables: one of the rows, where they are of several classes.
     """
 
     rows: int
     dropped: int
     worth: Mapping[str, MetricCurve]
     done: Mapping[str, MetricCurve]
-    risk: Risk | None
-    table: ClassTable | None
+    risks: tuple[Risk, ...]
+    tables: tuple[ClassTable, ...]
 
     @property
     def curves(self) -> dict[str, MetricCurve]:
@@ -411,12 +411,12 @@ def _varied(
     """The curves of a model on all rows, or on one group of them, by its rows at each value."""
     rows = at_each[0]
     inputs, adjusted = Inputs(rows, None, plan.seed), rows.adjusted_confidence(plan.level)
-    c = rows.class_table if rows.classes and series.kind != CAPACITY else None
+    tables = (rows.class_table,) if rows.classes and series.kind != CAPACITY else ()
     worth, found = _names(rows, plan, series)
     results: dict[str, list[Result]] = {name: [] for name in (*worth, *found)}
     for counted, task in zip(at_each, series.task_at_each, strict=True):
         # A table of its own, so that what it keeps of one task is gone with the next.
-        at = inputs.at(task) if c is None else inputs.at(task).override(replace(c))
+        at = inputs.at(task).override(*map(replace, tables))
         if counted is not rows:
             at = Inputs(counted, task, plan.seed)
         for name, each in results.items():
@@ -429,8 +429,8 @@ def _varied(
     if share is not None and plan.binary is not None:
         of_worth |= {each.name: each for each in _moved(at_each, plan.binary, share, series, adjusted)}
     done = {name: curves[name] for name in found} or {each.name: each for each in _done(at_each, series, adjusted)}
-    risk = None if c is None or series.kind != ABSTAIN else risk_coverage(c, inputs, adjusted)
-    return VariedReport(model.name, group, len(rows), model.dropped, of_worth, done, risk, c)
+    risks = tuple(risk_coverage(c, inputs, adjusted) for c in tables if series.kind == ABSTAIN)
+    return VariedReport(model.name, group, len(rows), model.dropped, of_worth, done, risks, tables)
 
 
 def _by_group(at_each: list[Rows]) -> Iterator[tuple[str | None, list[Rows]]]:

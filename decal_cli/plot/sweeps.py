@@ -63,7 +63,7 @@ def pictures_of(sweep: Sweep | VariedSweep, asked: Sequence[str]) -> tuple[str, 
             "utility": kind != CAPACITY or tasks,
             "actions": True,
             "risk-coverage": kind == ABSTAIN,
-            "reliability": sweep.reports[0].table is not None,
+            "reliability": sweep.reports[0].tables,
         }
         offered = tuple(name for name, there in shown.items() if there)
         main = "utility", "risk-coverage" if kind == ABSTAIN else "actions"
@@ -147,11 +147,11 @@ def _varied(sweep: VariedSweep, picture: str) -> list[Panel]:
     if picture == "utility":
         return [Panel(None, utility_panel(sweep))]
     if picture == "risk-coverage":
-        curves = [(report.name, report.risk) for report in sweep.reports if report.risk is not None]
+        curves = [(report.name, risk) for report in sweep.reports for risk in report.risks]
         return [Panel(None, partial(panels.risk_coverage, curves=curves))]
     draws: list[Draw] = [partial(_actions, sweep=sweep, report=each) for each in sweep.reports]
     if picture != "actions":
-        tables = ((each.table, each.name) for each in sweep.reports if each.table is not None)
+        tables = ((table, each.name) for each in sweep.reports for table in each.tables)
         draws = [partial(panels.class_reliability, c=table, name=name) for table, name in tables]
     return [Panel(*each) for each in enumerate(draws)]
 
@@ -315,7 +315,7 @@ def _varied_parts(sweep: VariedSweep, picture: str, width: int) -> Blocks:
         title = f"{worth_of(sweep, reports[0]).kind.title} over the {sweep.series.title}"
         yield canvas(title, series, width, low, ends=ends)
     elif picture == "risk-coverage":
-        risks = marked((r.name, r.risk.coverage, r.risk.error) for r in reports if r.risk is not None)
+        risks = marked((report.name, risk.coverage, risk.error) for report in reports for risk in report.risks)
         yield canvas("Errors among the surest rows over their share of all", risks, width, 0.0)
     else:
         for report in reports:

@@ -15,7 +15,7 @@ from decal_cli.analysis.sweep import Risk, Sweep, Swept, VariedReport, VariedSwe
 from decal_cli.curves.crossings import Lowest, Rival
 from decal_cli.curves.kinds import Expectation, MetricCurve
 from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive, Some
-from decal_cli.metrics import parse
+from decal_cli.metrics import Result, parse
 from decal_cli.numbers import DASH, PER_DECISION, decimals_of, plain, rounded, short, times
 from decal_cli.render.blocks import Blocks, Cell, Column, Heading, Lines, Notes, Paragraph, Row, TextTable
 from decal_cli.render.cells import amount, left, number, reasons, table, words
@@ -125,7 +125,7 @@ class VaryData(View):
     own: float | None = of(".sweep.series.own")
     at: Some[float] = of(".sweep.series.values")
     curves: dict[str, VariedCurveData]
-    risk_coverage: Risk | None = of("risk")
+    risk_coverage: Risk | None = of(lambda report, _: next(iter(report.risks), None))
 
 
 class VariedData(View):
@@ -184,9 +184,9 @@ class LongTable(WrittenResult):
         yield list(self.kinds)
         for report in self.sweep.reports:
             for name, curve in report.curves.items():
-                points = [(float(at), *_point(curve, k)) for k, at in enumerate(self.places)]
-                points += [(None, *_expected(curve))] if curve.expectation is not None else []
-                yield from ([*report.place, name, *point, curve.kind.unit] for point in points)
+                points = [(float(at), _point(curve, k)) for k, at in enumerate(self.places)]
+                for at, each in (*points, *([(None, curve.expectation)] if curve.expectation else [])):
+                    yield [*report.place, name, at, each.value, *ends_of(each), curve.kind.unit]
 
     def columns(self) -> dict[str, tuple[type, list[Any]]]:
         """The rows as typed columns."""
@@ -227,7 +227,7 @@ class LongTable(WrittenResult):
         ]
         rows = [
             Row(
-                (words(self._label(k)), *(self._cell(curve, *_point(curve, k)) for _, curve in drawn)),
+                (words(self._label(k)), *(self._cell(curve, _point(curve, k)) for _, curve in drawn)),
                 chosen=self.places[k] in self.own,
             )
             for k in shown
@@ -235,13 +235,13 @@ class LongTable(WrittenResult):
         columns = (Column(head, words=True), *(column for column, _ in drawn))
         return TextTable(columns, rows, title=title, keys=1, stacked=True, picks=len(self.own) > 0)
 
-    def _cell(self, curve: MetricCurve, value: float | None, low: float | None, high: float | None) -> Cell:
+    def _cell(self, curve: MetricCurve, each: Result | Expectation) -> Cell:
         """A value with its interval; a utility times the factor, with the decimals of the curve's largest."""
         by = self.factor if curve.kind.unit in self.amounts and curve.name not in OF_ONE_ROW else 1.0
-        ends = None if low is None or high is None else (low, high)
-        if by == 1.0 or value is None or curve.value is None:
-            return number(value, ends)
-        return amount(by * value, times(ends, by), decimals_of(by * float(np.nanmax(np.abs(curve.value))), 4))
+        if by == 1.0 or each.value is None:
+            return number(each.value, each.interval)
+        decimals = decimals_of(by * float(np.nanmax(np.abs(curve.value))), 4)
+        return amount(by * each.value, times(each.interval, by), decimals)
 
 
 class Curves(LongTable):
@@ -288,7 +288,7 @@ class Curves(LongTable):
                     title.format(self.unit, self._lost), "t*", ((c.kind.heading, c) for c in curves), shown
                 )
                 if self.sweep.grid.prior is not None:
-                    expected = (self._cell(curve, *_expected(curve)) for curve in curves)
+                    expected = (self._cell(curve, curve.expectation or Result(None)) for curve in curves)
                     drawn = replace(drawn, rows=(*drawn.rows, Row((words("prior"), *expected), apart=True)))
                 yield drawn
                 said = [f"{c.kind.heading}: {c.kind.says.format(self.unit)}" for c in curves if c.kind.says]
@@ -391,8 +391,8 @@ class VariedCurves(LongTable):
                 one = f", {self.terms.noun}" if self.terms.with_amounts else ""
                 worth = ((c.kind.heading + (one if c.name in OF_ONE_ROW else ""), c) for c in report.worth.values())
                 yield self._table(f"What decisions are worth: {self.unit}", head, worth, shown)
-            if report.risk is not None:
-                yield from _risk_blocks(report.risk)
+            for risk in report.risks:
+                yield from _risk_blocks(risk)
             yield from reasons((curve.kind.heading, curve.reason) for curve in report.curves.values())
 
     def _some(self) -> set[int]:
@@ -422,16 +422,11 @@ def sparkline(values: np.ndarray, width: int = SPARK_WIDTH) -> str:
     return "".join(" " if math.isnan(v) else SPARKS[round((v - low) * scale)] for v in some)
 
 
-def _point(curve: MetricCurve, k: int) -> list[float | None]:
-    """A number and the ends of its interval; None where undefined."""
-    values = (None if each is None else float(each[k]) for each in (curve.value, curve.low, curve.high))
-    return [None if each is None or math.isnan(each) else each for each in values]
-
-
-def _expected(curve: MetricCurve) -> Sequence[float | None]:
-    """The expectation of a curve under the prior and the ends of its interval; None where undefined."""
-    each = curve.expectation
-    return (None, None, None) if each is None else (each.value, *ends_of(each))
+def _point(curve: MetricCurve, k: int) -> Result:
+    """A number of a curve with its interval."""
+    value, *ends = (float(each[k]) for each in (curve.value, curve.low, curve.high) if each is not None)
+    low, high = ends or (math.nan, math.nan)
+    return Result(None if math.isnan(value) else value, None if math.isnan(low) else (low, high))
 
 
 def _areas(report: Swept) -> Lines:
