@@ -34,7 +34,7 @@ from decal_cli.analysis.described import (
     without_labels,
     worth_of,
 )
-from decal_cli.analysis.packs import Gap, Pack, Packed, TooSmall, by_outcome, compare_groups
+from decal_cli.analysis.packs import NO_PACK, Gap, Pack, Packed, TooSmall, by_outcome, compare_groups
 from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.declarations.document import Names
@@ -340,7 +340,7 @@ def evaluate(
     progress: Progress = lambda text: None,
     counted: bool = False,
     regimes: bool = False,
-    pack: Pack | None = None,
+    pack: Pack = NO_PACK,
     reference: Reference | None = None,
     then: Callable[[Report, Inputs], None] = lambda report, inputs: None,
 ) -> Evaluation:
@@ -350,7 +350,7 @@ def evaluate(
     reference: what metrics of a shift compare the rows with. then: called with each report, and what it was computed
     from.
     """
-    if pack is not None:
+    if pack.name:
         dataset.need_two_classes(f"evaluate {Hint('pack').words}")
         if pack.compares_groups and not dataset.models[0].rows.groups:
             raise DecalError(f"{Hint('pack', pack.name)} compares groups", f"name their column with {Hint('group')}")
@@ -369,13 +369,13 @@ def evaluate(
             report = _report(dataset, model, group, rows, inputs, plan).with_sections(
                 *(_counts(rows, inputs, plan, dataset.population) if counted else ()),
                 regimes_of(inputs) if regimes else None,
-                by_outcome(rows) if pack is not None and pack.by_outcome else None,
+                by_outcome(rows) if pack.by_outcome else None,
             )
             if plan.by_row and not reports:
                 stakes = inputs.find(RowStakes)
             reports.append(report)
             then(report, inputs)
-        if pack is not None and pack.compares_groups:
+        if pack.compares_groups:
             progress(f"{model.name}: gaps between groups")
             own = [report for report in reports if report.model == model.name]
             known = [*map(parse, known_in(own, pack.measures))]
@@ -384,7 +384,7 @@ def evaluate(
                 too_small += comparison.too_small
     clusters = {report.model: (report.rows, report.find(Clusters)) for report in reports if report.of_all_rows}
     head = head_of(dataset, plan, clusters, stakes)
-    packed = None if pack is None else Packed(pack, tuple(gaps), tuple(too_small))
+    packed = Packed(pack, tuple(gaps), tuple(too_small)) if pack.name else None
     return replace(head, reports=tuple(reports)).with_sections(packed, reference)
 
 

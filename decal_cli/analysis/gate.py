@@ -369,7 +369,7 @@ def _instead(rule: Rule, reason: str | None) -> str:
 
 
 def _nothing_in_scope(rule: Rule, reports: Sequence[MetricReport]) -> str:
-    if rule.over == "gap" or (rule.over == "max" and all(report.group is None for report in reports)):
+    if rule.over == "gap" or (rule.over == "max" and all(report.of_all_rows for report in reports)):
         return f"{rule.over}(..) goes over groups: name the column with {Hint('group').words}"
     known = {
         "model": sorted({report.model for report in reports}),

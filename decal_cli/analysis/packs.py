@@ -127,6 +127,8 @@ PACKS = {
     )
 }
 """By name."""
+NO_PACK = Pack("", "", {})
+"""In place of one where none was asked for."""
 
 
 def pack_named(name: str) -> Pack:

@@ -108,7 +108,7 @@ class Rule:
 
     def applies_to(self, report: MetricReport) -> bool:
         """Whether the report lies in the rule's scope; max looks at groups only."""
-        if self.over == "max" and report.group is None:
+        if self.over == "max" and report.of_all_rows:
             return False
         return all(getattr(report, name) == value for name, value in self.scope)
 

@@ -173,7 +173,7 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
 def _of_cells(reports: Sequence[Swept], grid: Grid) -> Iterator[str]:
     """A note on each model that is known by cells of its score: how far its curves may be off."""
     for report in reports:
-        bounds = of_curves(report.table, grid.thresholds) if report.group is None else None
+        bounds = of_curves(report.table, grid.thresholds) if report.of_all_rows else None
         if bounds is not None:
             decided = f"at most {plain(bounds[0])} off" if bounds[0] else "exact"
             yield (

@@ -113,12 +113,12 @@ def evaluate(
     """
     from decal_cli.analysis.described import against
     from decal_cli.analysis.evaluate import evaluate
-    from decal_cli.analysis.packs import PACKS
+    from decal_cli.analysis.packs import NO_PACK, PACKS
     from decal_cli.render.results.evaluation import Evaluated
 
     given = asked(data, decision, statistics, fields)
-    plan, pack = given.plan, PACKS.get(metrics) if isinstance(metrics, str) else None
-    named = pack.choices if pack else metrics_of(metrics)
+    plan, pack = given.plan, PACKS.get(str(metrics), NO_PACK)
+    named = pack.choices or metrics_of(metrics)
     if regimes and plan.two_actions(f"evaluate {Hint('regimes')}") is None:
         raise DecalError(f"{Hint('regimes')} needs a decision", GIVE_TASK)
     rows = given.rows(plan.edges)

@@ -174,7 +174,7 @@ class Card(WrittenResult):
             if defined:
                 yield b.Paragraph("", strong=heading)
                 of_these = [replace(each, results={key: each.results[key] for key in defined}) for each in reports]
-                metrics = metric_table(of_these)
+                metrics = metric_table(of_these, {})
                 yield replace(metrics, rows=[replace(row, section="") for row in metrics.rows])
                 if lines := [*without_limit_lines(self.evaluation, defined)]:
                     yield b.Notes(lines)

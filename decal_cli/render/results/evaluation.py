@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
@@ -21,7 +21,7 @@ from decal_cli.analysis.described import (
     WithoutLabels,
 )
 from decal_cli.analysis.evaluate import Evaluation, Report
-from decal_cli.analysis.packs import ByOutcome, Gap, OutcomeScores, Pack, Packed, TooSmall
+from decal_cli.analysis.packs import ByOutcome, Gap, OutcomeScores, Packed, TooSmall
 from decal_cli.data.words import grouped
 from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positive, Share, Two, Words
 from decal_cli.hints import Hint
@@ -202,7 +202,7 @@ class Evaluated(WrittenResult):
         source, packed = Notes(source_lines(evaluation)), evaluation.find(Packed)
         if self.listed:
             yield source
-            yield metric_table(reports, packed.pack if packed else None)
+            yield metric_table(reports, packed.pack.measures if packed else {})
         else:
             summary = Opening(evaluation)
             yield from summary.blocks()
@@ -236,8 +236,8 @@ class Evaluated(WrittenResult):
                 yield [*report.place, key, value, None, None, None]
 
 
-def metric_table(reports: Sequence[Report], pack: Pack | None = None, factor: float = 1.0) -> TextTable:
-    """Metrics down, models and groups across; those of a pack as it calls them.
+def metric_table(reports: Sequence[Report], called: Mapping[str, str], factor: float = 1.0) -> TextTable:
+    """Metrics down, models and groups across. called: what a pack calls them, in one section.
 
     factor: of utilities per decision, where the page writes amounts of many decisions.
     """
@@ -249,14 +249,13 @@ def metric_table(reports: Sequence[Report], pack: Pack | None = None, factor: fl
         return number(each.value, each.interval, fewer=3, reason=each.reason, text=each.text, side=each.side)
 
     def name(key: str) -> Cell:
-        cell = metric_name(key)
-        return cell if pack is None else replace(cell, parts=(pack.measures[key],))
+        return replace(metric_name(key), parts=(called[key],)) if called else metric_name(key)
 
     def row(key: str) -> dict[str, Any]:
         metric = parse(key).declared
         # What is undefined everywhere keeps its row, with dashes, where people look for it.
         empty = all(report.results[key].value is None for report in reports) and not metric.shown
-        return {"section": metric.family, "empty": empty} if pack is None else {}
+        return {} if called else {"section": metric.family, "empty": empty}
 
     values = ((Column(each.model, each.group or ""), partial(value, report=each)) for each in reports)
     columns: Columns[str] = [(left("metric", wraps=True), name), (left(""), better), *values]

@@ -339,7 +339,7 @@ class ReportPage(WrittenResult):
     def _metrics(self, evaluation: Evaluation) -> b.Blocks:
         """The metrics that say most in one table, all others by family, folded; each name with its explanation."""
         of_classes, by_row = self._of_classes, evaluation.plan.by_row
-        table = metric_table(evaluation.reports, factor=self.scale.factor)
+        table = metric_table(evaluation.reports, {}, self.scale.factor)
 
         def placed(row: b.Row) -> tuple[tuple[bool, str], b.Row]:
             name, *rest = row.cells
