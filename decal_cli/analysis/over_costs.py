@@ -86,7 +86,7 @@ def advise_over(
     preferences: Preferences,
     unknown: Unknown,
     tasks: Callable[[float], BinaryTask],
-    progress: Progress = lambda text: None,
+    progress: Progress,
 ) -> RangeAdvice:
     """The advice of `recommend` at numbers of the range; what the decision does not change is computed once.
 

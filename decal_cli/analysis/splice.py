@@ -38,7 +38,7 @@ class HeldOut:
     value: float
     single: str
     difference: float
-    interval: Interval | None
+    interval: Interval
 
 
 @dataclass(frozen=True)

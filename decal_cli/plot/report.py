@@ -44,7 +44,7 @@ from decal_cli.plot.sweeps import panels_of, shares_of, utility_panel
 from decal_cli.render.blocks import Lines, Picture
 from decal_cli.render.results.page import ReportPage, scale_of
 from decal_cli.render.results.source import MAX_GROUPS
-from decal_cli.render.terms import PLAIN, StatedTerms
+from decal_cli.render.terms import StatedTerms
 from decal_cli.task import CAPACITY, RowTask, Varied, by_factor
 
 TITLES = {
@@ -204,11 +204,7 @@ def said_before(dataset: Dataset) -> str:
 
 
 def report_page(
-    dataset: Dataset,
-    plan: Plan,
-    preferences: Preferences,
-    progress: Progress = lambda text: None,
-    terms: StatedTerms = PLAIN,
+    dataset: Dataset, plan: Plan, preferences: Preferences, progress: Progress, terms: StatedTerms
 ) -> ReportPage:
     """Everything on the page; without a task no advice, without matplotlib no pictures."""
     several = bool(dataset.classes)
@@ -362,9 +358,7 @@ def _waterfall(report: Report, number: int, name: str, terms: StatedTerms) -> Dr
     return partial(panels.waterfall, name=name, number=number, rungs=report.promised, task="", terms=terms)
 
 
-def draw_classes_on(
-    dataset: Dataset, plan: Plan, picture: str, axes: Any = None, number: int = 0, terms: StatedTerms = PLAIN
-) -> Any:
+def draw_classes_on(dataset: Dataset, plan: Plan, picture: str, axes: Any, number: int, terms: StatedTerms) -> Any:
     """A picture of CLASS_PICTURES in axes: those that are given, else those of a new figure. Returns the axes.
 
     number: which model and group, where the picture shows one. Errors: DecalError, where there is no such report.

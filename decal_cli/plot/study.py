@@ -44,7 +44,7 @@ def study_figure(summary: Summary, picture: str) -> Any:
     return figure if drawn else None
 
 
-def draw_relation(summary: Summary, estimate: str, target: str, axes: Any = None) -> Any:
+def draw_relation(summary: Summary, estimate: str, target: str, axes: Any) -> Any:
     """Gain against estimate in axes: those that are given, else those of a new figure. Returns the axes."""
     return on_axes(axes, lambda place: _scatter(place, summary, estimate, target))
 

@@ -82,7 +82,7 @@ def draw(sweep: AnySweep, pictures: tuple[str, ...], path: str) -> bytes:
         return saved(figure_of(rows_of(with_drawable_names(sweep, form), pictures)), form)
 
 
-def draw_on(sweep: AnySweep, picture: str, axes: Any = None, number: int = 0, terms: StatedTerms = PLAIN) -> Any:
+def draw_on(sweep: AnySweep, picture: str, axes: Any, number: int, terms: StatedTerms) -> Any:
     """One picture in axes: those that are given, else those of a new figure, which notebooks show. Returns the axes.
 
     number: which model and group, where the picture shows one. terms: of amounts in it.

@@ -23,7 +23,6 @@ from decal_cli.metrics import Result, parse
 from decal_cli.numbers import (
     Interval,
     alike,
-    bounds,
     bracketed,
     counts,
     many,
@@ -272,14 +271,14 @@ class Compared(WrittenResult):
             return f"none: {splice.reason}."
         brier, utility = splice.brier, splice.expected_utility
         advice = "not worth it: the gain is within noise"
-        if bounds(brier.interval)[1] < 0:
+        if brier.interval[1] < 0:
             advice = "worth it if you use many thresholds"
         reached = (
             f"on held-out rows, Brier score {short(brier.value, 4)}, "
             f"{' '.join(signed(brier.difference, brier.interval))} compared with {brier.single} alone"
         )
         if utility is not None and not self.evaluation.limit:
-            change, of_change = self.terms.amounts(utility.difference, *(utility.interval or ()))
+            change, of_change = self.terms.amounts(utility.difference, *utility.interval)
             sign = "+" if utility.difference > 0 else ""
             size = "" if of_change.unit == self.terms.scale(utility.value).unit else f" {of_change.unit}"
             reached += f"; {self.terms.phrase(utility.value)}, {sign}{bracketed(change)}{size} "

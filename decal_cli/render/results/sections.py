@@ -101,7 +101,7 @@ def without_labels_text(
     return Paragraph(text, strong=f"Missing labels{f' of {report.model}' if named else ''}.")
 
 
-def over_time_blocks(report: Report, terms: StatedTerms, named: bool = False) -> Blocks:
+def over_time_blocks(report: Report, terms: StatedTerms, named: bool) -> Blocks:
     """What was judged on what, a table by age, and how long a fit lasts; nothing where rows have no time.
 
     named: say which model it is.
