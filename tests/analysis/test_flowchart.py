@@ -326,6 +326,13 @@ def test_a_cost_never_turns_using_the_score_as_it_is_into_fitting_a_method() -> 
             assert costly.action != free.action or costly.gain <= free.gain, (gains, cost, named)
 
 
+def test_a_constant_decision_whose_error_is_not_known_counts_in_full() -> None:
+    """As in a study, which keeps no interval of it."""
+    unsure = evidence((-0.05, 0.11), lead=(-0.1, 0.14))
+    known = replace(unsure, items={**unsure.items, "external_regret": Item("external_regret", 0.02)})
+    assert (unsure.now, known.now) == ("recalibrate", "done")
+
+
 def test_every_case_follows_from_its_numbers_and_ends_in_full_sentences() -> None:
     ends = (NOTHING, CLEAR, DOUBTFUL, SMALL, None)
     leads, shares = ((-0.06, -0.02), (0.01, 0.03)), (0.5, None)
