@@ -115,7 +115,7 @@ def decision(axes: Any, sweep: Sweep) -> None:
     top, lowest = max(0.0, rate, float(values.max())), float(values.min())
     # Far below zero there is nothing to see: treating all falls to minus infinity.
     title = "Decision curve (cut off below)" if lowest < -top else "Decision curve"
-    ends = max(1.1 * lowest, -top) if lowest < -0.25 * top else -0.25 * top, 1.08 * top
+    ends = max(min(1.1 * lowest, -0.25 * top), -top), 1.08 * top
     _over_thresholds(axes, sweep, title, "net benefit\n(true positives per row)", ylim=ends)
 
 
@@ -298,7 +298,7 @@ def class_reliability(axes: Any, c: ClassTable, name: str) -> None:
     """
     diagonal(axes)
     errors = c.each_class(lambda t: ece(t).value)
-    order = sorted(range(len(c.classes)), key=lambda k: -errors[k])
+    order = sorted(range(len(c.classes)), key=errors.__getitem__, reverse=True)
     for k in order[MAX_NAMED:]:
         axes.plot(*_bins(c.one_vs_rest(k)), color="0.85", lw=0.8, zorder=1)
     for place, k in enumerate(sorted(order[:MAX_NAMED]), 1):

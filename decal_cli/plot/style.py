@@ -184,7 +184,7 @@ def score_range(tables: Sequence[Table], edges: Sequence[float]) -> Range:
     for t in tables:
         # Scores between which all but a share TAIL of the rows at either end lie.
         places = np.searchsorted(np.cumsum(t.n, dtype=np.float64) / t.total, [TAIL, 1 - TAIL])
-        ends += t.score[np.minimum(places, len(t.score) - 1)].tolist()
+        ends += t.score[places].tolist()
     return value_range(np.array(ends))
 
 

@@ -340,13 +340,13 @@ def canvas(
     cells = np.full((HIGH, wide), " ")
     for mark, _, x, y in series:
         dense = x
-        if len(x) > 1 and (np.diff(x) > 0).all():
+        if (np.diff(x) > 0).all():
             dense = np.linspace(x[0], x[-1], 4 * wide)
             y = np.interp(dense, x, y)
-        rows = (top - y) / (top - low) * (HIGH - 1)
-        here = np.isfinite(rows) & (rows >= -0.5) & (rows <= HIGH - 0.5)
-        columns = np.clip(((dense[here] - left) / (right - left) * (wide - 1)).round().astype(int), 0, wide - 1)
-        cells[np.clip(rows[here].round().astype(int), 0, HIGH - 1), columns] = mark
+        rows = ((top - y) / (top - low) * (HIGH - 1)).round()
+        here = (rows >= 0) & (rows < HIGH)
+        columns = ((dense[here] - left) / (right - left) * (wide - 1)).round()
+        cells[rows[here].astype(int), columns.astype(int)] = mark
     labels = {0: top, HIGH // 2: top - (top - low) * (HIGH // 2) / (HIGH - 1), HIGH - 1: low}
     lines = [title]
     for row, line in enumerate(cells):

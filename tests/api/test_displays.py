@@ -80,3 +80,6 @@ def test_every_answer_has_a_picture_of_its_own() -> None:
     assert decal.sweep(two, Y).plot().get_xlabel() == "threshold t*"
     with pytest.raises(decal.DecalError, match="report=2 is none of the 2 reports"):
         decal.sweep(two, Y).plot("reliability", report=2)
+    assert decal.sweep(two, Y).plot("reliability", report=1).get_title(loc="left") == "Reliability: b"
+    three = decal.sweep(two | {"c": P}, Y, intervals=False)
+    assert three.one_line == "a, b, c: 15 curves at 99 thresholds, 0.01 to 0.99"

@@ -82,8 +82,11 @@ def test_two_models_that_know_different_parts_of_the_label_are_both_beaten() -> 
     low, high = np.where(half, truth, 0.84), np.where(half, 0.16, truth)
     lowest = lowest_curve([("low", Rows(low, label)), ("high", Rows(high, label))], AT, 0.95)
     assert lowest.sufficient == ()
-    text = verdict(lowest)
-    assert text.startswith("No model named is sufficient here: each is beaten by another. Best known lower curve: ")
+    first, second = lowest.models
+    assert first.lowest_share < second.lowest_share
+    known = " and ".join(f"{each.model} ({100 * each.lowest_share:.0f} % of t*)" for each in (second, first))
+    expected = "No model named is sufficient here: each is beaten by another. Best known lower curve: "
+    assert verdict(lowest) == f"{expected}{known}."
 
 
 def test_rows_are_the_same_only_with_the_same_labels_and_weights() -> None:

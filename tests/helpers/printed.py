@@ -162,7 +162,8 @@ def _points(of: Any) -> str:
         return "none"
     some = points[np.linspace(0, len(points) - 1, min(len(points), 12)).round().astype(int)]
     mean = [np.nanmean(points, axis=0)] if np.isfinite(points).any(axis=0).all() else []
-    return f"{len(points)} " + " ".join(f"{x + 0:.4g},{y + 0:.4g}" for x, y in np.round([*some, *mean], 9))
+    # With their zeros: what is read again may be off by one in its last digit.
+    return f"{len(points)} " + " ".join(f"{x + 0:#.4g},{y + 0:#.4g}" for x, y in np.round([*some, *mean], 9))
 
 
 Loose = Sequence[tuple[float, float]]

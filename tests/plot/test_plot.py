@@ -5,6 +5,7 @@ import itertools
 import subprocess
 import sys
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import matplotlib
 import matplotlib.figure
@@ -14,23 +15,28 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PathCollection
 
 from decal_cli.analysis.described import ActionCounts
-from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.evaluate import Plan, evaluate
+from decal_cli.analysis.packs import pack_named
 from decal_cli.analysis.sweep import Positions, Sweep, ladder_results, swept
 from decal_cli.curves.grid import Grid, parse_thresholds
-from decal_cli.data import from_arrays
+from decal_cli.data import Columns, from_arrays
 from decal_cli.errors import DecalError
 from decal_cli.learn.regions import Curve, Regions
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.numbers import short
-from decal_cli.plot import page
+from decal_cli.plot import page, panels
+from decal_cli.plot.groups import draw_groups
 from decal_cli.plot.page import ready
-from decal_cli.plot.panels import MAX_WRITTEN, _mark_changes, _reach, _Step, confusion, worth
-from decal_cli.plot.style import COLOURS, LINES, RC, style_of
+from decal_cli.plot.panels import MAX_WRITTEN, _mark_changes, _reach, _Step, class_reliability, confusion, worth
+from decal_cli.plot.style import COLOURS, LINES, RC, axis_of, score_range, style_of, value_range
 from decal_cli.plot.sweeps import PICTURES, canvas, draw, draw_text, panels_of, rows_of
 from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text
 from decal_cli.render.terms import StatedTerms
+from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
+from tests.helpers.command import blank_pictures
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))
@@ -41,8 +47,6 @@ FRAME = {"y": LABEL, "p_a": SCORE, "p_b": np.round(SCORE**2, 1)} | {f"x{k}": X[:
 
 
 def sweep_of(scores: tuple[str, ...] = ("p_a",), task: BinaryTask | None = None, **more: object) -> Sweep:
-    from decal_cli.data import Columns
-
     data = from_arrays(FRAME, "y", columns=Columns(score=scores), **more)
     return swept(data, Plan((), task), GRID)
 
@@ -89,6 +93,7 @@ def test_the_lines_are_the_curves(one: Sweep) -> None:
     assert decision.get_ydata() == pytest.approx(one.reports[0].curves["net_benefit"].value)
     fit = {line.get_label(): line for line in titles["Reliability: p_a"].get_lines()}["isotonic fit"]
     assert fit.get_ydata() == pytest.approx(Curve.fitted(one.reports[0].table).value)
+    assert [line.get_label() for line in titles["ROC curves"].get_lines()][1:3] == ["as it is", "calibrated: its hull"]
     loss = one.reports[0].grouping_loss
     panel = next(a for title, a in titles.items() if title.startswith("Grouping"))
     dots, bars = (
@@ -195,21 +200,62 @@ def test_the_terminal_gets_every_picture_within_its_width(one: Sweep, two: Sweep
 
 
 @pytest.mark.parametrize(
-    ("values", "low", "labels", "rows"),
+    ("values", "low", "ends", "labels", "rows"),
     [
-        ([1.3, 0.65, 0.0], 0.0, ("1.300", "0.600", "0.000"), range(14)),
-        ([2.0] * 3, 2.0, ("3.000", "2.462", "2.000"), [13]),
+        ([1.3, 0.65, 0.0], 0.0, (0, 1), ("1.300", "0.600", "0.000"), range(14)),
+        ([1.3, 0.65, 0.0], 0.0, (2, 5), ("1.300", "0.600", "0.000"), range(14)),
+        ([2.0] * 3, 2.0, (0, 1), ("3.000", "2.462", "2.000"), [13]),
     ],
 )
 def test_a_picture_of_14_by_14_signs(
-    values: list[float], low: float, labels: tuple[str, ...], rows: Sequence[int]
+    values: list[float], low: float, ends: tuple[int, int], labels: tuple[str, ...], rows: Sequence[int]
 ) -> None:
     """A line that falls from end to end is the diagonal; of one value it lies at the bottom."""
-    shown = canvas("", [("o", "a line", np.array([0.0, 0.5, 1.0]), np.array(values))], 23, low).lines
+    at = np.linspace(*ends, 3)
+    shown = canvas("", [("o", "a line", at, np.array(values))], 23, low, ends=ends).lines
     named = dict(zip((0, 7, 13), labels, strict=True))
     marks = {row: f"{' ' * row}o" if len(rows) > 1 else "o" * 14 for row in rows}
     lines = [f"{named.get(row, ''):>7} │{marks.get(row, '')}" for row in range(14)]
-    assert list(shown) == ["", *lines, f"{'':>7} └{'─' * 14}", f"{'':>8} 0    0.5     1", f"{'':>9}o a line"]
+    axis = f"{ends[0]}{at[1]:^12.4g}{ends[1]}"
+    assert list(shown) == ["", *lines, f"{'':>7} └{'─' * 14}", f"{'':>9}{axis}", f"{'':>9}o a line"]
+
+
+def test_a_picture_of_signs_ends_where_its_line_leaves_it() -> None:
+    lines = canvas("", [("o", "", np.array([0.0, 1.0]), np.array([1.0, -1.0]))], 23, 0.0).lines[1:]
+    assert [line.rfind("o") - 9 for line in lines[:14]] == [(row + 1) // 2 for row in range(14)]
+
+
+@pytest.mark.parametrize(
+    ("values", "ends"),
+    [
+        ((0.4, 0.6), (0.392, 0.608)),
+        ((0.1, 0.3), (0.0, 0.308)),
+        ((0.7, 0.9), (0.692, 1.0)),
+        ((0.0, 0.6), (0.0, 0.624)),
+        ((0.0, 0.61), (0.0, 1.0)),
+        ((0.5, 0.5), (0.0, 1.0)),
+    ],
+)
+def test_an_axis_has_a_margin_of_a_25th_and_ends_where_0_or_1_is_near(
+    values: tuple[float, float], ends: tuple[float, float]
+) -> None:
+    assert value_range(np.array(values)) == pytest.approx(ends)
+
+
+def test_an_axis_of_scores_leaves_out_a_50th_of_the_rows_at_either_end() -> None:
+    for score, n, ends in (
+        ((0.05, 0.4, 0.6, 0.95), (1, 99, 99, 1), (0.392, 0.608)),
+        ((0.4, 0.6), (9, 1), (0.392, 0.608)),
+    ):
+        rows = np.repeat(score, n)
+        assert score_range([Rows(rows, rows > 0.5).table], None) == pytest.approx(ends)
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "ends"), [("0.3:0.7:0.1", (0.3, 0.7)), ("0.02:0.98:0.02", (0.0, 1.0)), ("0.4", (0.0, 1.0))]
+)
+def test_an_axis_of_thresholds_is_all_of_it_where_they_almost_are(thresholds: str, ends: tuple[float, float]) -> None:
+    assert axis_of(SimpleNamespace(grid=Grid(parse_thresholds(thresholds)))) == pytest.approx(ends)
 
 
 def test_the_axis_of_gains_shows_what_lies_within_its_width() -> None:
@@ -221,7 +267,8 @@ def test_the_axis_of_gains_shows_what_lies_within_its_width() -> None:
 
 
 @pytest.mark.parametrize(
-    ("classes", "size"), [(2, 8), (5, 8), (6, 6), (8, 6), (9, 5), (MAX_WRITTEN, 5), (MAX_WRITTEN + 1, None)]
+    ("classes", "size"),
+    [(2, 8), (4, 8), (5, 8), (6, 6), (8, 6), (9, 5), (10, 5), (11, 5), (MAX_WRITTEN, 5), (MAX_WRITTEN + 1, None)],
 )
 def test_cells_of_more_classes_are_written_smaller_and_of_very_many_not_at_all(classes: int, size: int | None) -> None:
     names, axes = tuple(map(str, range(classes))), matplotlib.figure.Figure().add_subplot()
@@ -231,7 +278,8 @@ def test_cells_of_more_classes_are_written_smaller_and_of_very_many_not_at_all(c
     lost = f"1\n-{short(1000 / classes**2, 1)}"
     expected = [(size, "1" if k % (classes + 1) == 0 else lost) for k in range(classes**2)]
     assert written == (expected if size is not None else [])
-    assert [each.get_rotation() for each in axes.get_xticklabels()] == [90.0 if classes > 4 else 0.0] * classes
+    ticks = [(each.get_rotation(), each.get_fontsize()) for each in axes.get_xticklabels()]
+    assert ticks == [(90.0 if classes > 4 else 0.0, 8 if classes <= 10 else 6)] * classes
 
 
 def test_what_ways_win_is_drawn_from_one_end_of_the_axis_to_the_other() -> None:
@@ -243,7 +291,51 @@ def test_what_ways_win_is_drawn_from_one_end_of_the_axis_to_the_other() -> None:
         worth(axes, sweep, [Positions(at, 1.0, 1.0, none, none, none, None, None)], 1.0, "")
         left, right = axes.get_xlim()
     assert 0 < left < right < 1
+    labels = [line.get_label() for line in axes.lines]
+    assert sorted(set(labels)) == sorted(labels), "one model: a line for each way, and none that explains a line"
     assert {tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) > 2} == {tuple(at[1:-1])}
+
+
+def test_groups_lie_below_each_other_and_models_beside_each_other() -> None:
+    """Of two models and two groups, the marks are 0.3 apart, around the place of each group."""
+    data = from_arrays(
+        FRAME | {"g": np.where(X[:, 2] > 0, "a", "b")}, "y", columns=Columns(score=("p_a", "p_b"), group=("g",))
+    )
+    pack, figures = pack_named("fairness"), []
+    evaluation = evaluate(data, Plan(pack.choices, BinaryTask.of_threshold(0.4)), pack=pack)
+    with blank_pictures(figures.append):
+        draw_groups(evaluation, pack, "groups.svg")
+    first, second = figures[0].axes[:2]
+    assert first.get_position().x1 < second.get_position().x0 and first.get_ylim() == (1.5, -0.5)
+    drawn = [line for line in first.get_lines() if len(line.get_xdata()) and line.get_linestyle() != ":"]
+    heights = np.repeat([-0.15, 0.85, 0.15, 1.15], 2)
+    assert np.array([[*line.get_ydata()][:1] + [*line.get_ydata()][-1:] for line in drawn]) == pytest.approx(
+        np.array([heights] * 2).T
+    )
+
+
+def test_bins_of_which_one_half_of_the_rows_has_none_are_drawn() -> None:
+    frame = {name: each[:12] for name, each in FRAME.items()}
+    data = from_arrays(frame, "y", columns=Columns(score=("p_a",)), features="x*")
+    few = swept(data, Plan((), None), GRID)
+    (regions,) = (report.inputs.get(Regions) for report in few.reports)
+    assert any((half.n == 0).any() for half in regions.halves)
+    figure_of(few, ("grouping",))
+    assert draw_text(few, ("grouping",), 80)
+
+
+def test_only_what_loses_by_miscalibration_has_an_area_of_it(one: Sweep) -> None:
+    constant = swept(from_arrays(np.full(400, LABEL.mean()), LABEL), Plan((), None), GRID)
+    for sweep, n in ((one, 1), (constant, 0)):
+        _, labels = figure_of(sweep, ("brier",)).axes[0].get_legend_handles_labels()
+        assert labels.count("miscalibration") == n
+
+
+def test_of_many_classes_those_with_the_largest_error_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(panels, "MAX_NAMED", 1)
+    label, axes = np.repeat([0, 1, 2], (40, 20, 40)), matplotlib.figure.Figure().add_subplot()
+    class_reliability(axes, ClassTable(np.tile([0.5, 0.3, 0.2], (100, 1)), label, None, ("a", "b", "c")), "m")
+    assert axes.get_legend_handles_labels()[1] == ["c", "top class", "2 classes with less ECE"]
 
 
 def test_nothing_but_a_picture_loads_matplotlib() -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from decal_cli.analysis.gate import GateOutcome, GateRow
 from decal_cli.metrics import Result
+from decal_cli.render.results.gates import Gated
 from decal_cli.render.results.recommendation import Recommended
 from tests.helpers.command import Decal
 from tests.helpers.results import as_text, made_up_evaluation, with_advice
@@ -59,6 +61,14 @@ def test_a_gate_shows_what_fails_by_most(decal: Decal, rows: bytes) -> None:
     first = [line for line in done.out.splitlines() if "brier<=0.9 [" in line]
     assert len(first) == 21 and groups_in("\n".join(first)) == WORST
     assert len(decal.json(*line, stdin=rows)["gates"]) == 2 * (N_GROUPS + 1)
+
+
+def test_a_group_on_the_wrong_side_comes_before_one_within_by_less_where_both_pass() -> None:
+    rule = GateRow("auc>=0.5", "p", "", bound=0.5, passed=True, answer="not shown")
+    distances = [(k - 150) / 1000 for k in range(N_GROUPS)]
+    rows = [replace(rule, group=f"g{k}", value=0.5 + each, distance=each) for k, each in enumerate(distances)]
+    text = as_text(Gated(GateOutcome(made_up_evaluation([("p", None), ("p", "g0")]), tuple(rows))))
+    assert groups_in(text) == [f"g{k}" for k in range(20)]
 
 
 def test_what_cannot_be_judged_comes_first(decal: Decal) -> None:

@@ -314,10 +314,10 @@ def unknown_lines(evaluation: Evaluation) -> Lines:
 def _part_lines(reports: Sequence[Report]) -> Lines:
     """The Brier score of each model as the sum of three parts, with so many decimals that what is printed adds up."""
     for report in reports:
-        results = [report.results[key] for key in BRIER_PARTS if key in report.results]
-        whole, *parts = (result.value for result in results if result.value is not None) if results else (None,)
-        if report.group or whole is None or 1 + len(parts) < len(BRIER_PARTS):
+        results = [report.results[key] for key in BRIER_PARTS if report.known(key)]
+        if report.group or len(results) < len(BRIER_PARTS):
             continue
+        whole, *parts = (result.value or 0.0 for result in results)
         for decimals in range(4, MAX_DECIMALS):
             if abs(sum(round(part, decimals) for part in parts) - round(whole, decimals)) < 0.5 / 10**decimals:
                 break

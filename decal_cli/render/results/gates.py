@@ -96,10 +96,7 @@ def _by_outcome(rows: Sequence[GateRow]) -> Order[GateRow]:
     counts = f"{n_of[None]:,} cannot be judged, {n_of[False]:,} failed, {n_of[True]:,} passed"
 
     def place(row: GateRow) -> tuple[int, float]:
-        if row.passed is None or row.value is None or row.bound is None:
-            return 0, 0.0
-        distance = abs(row.value - row.bound)
-        return (2, distance) if row.passed else (1, -distance)
+        return (0, 0.0) if row.passed is None or row.distance is None else (1 + row.passed, row.distance)
 
     return place, f"outcome ({counts})"
 

@@ -456,8 +456,8 @@ def verdict(lowest: Lowest) -> str:
         return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
     left = lowest.sufficient
-    shares = sorted(((each.lowest_share, each.model) for each in lowest.models), key=lambda each: -each[0])
-    best = listed([f"{model} ({100 * share:.0f} % of t*)" for share, model in shares if share > 0])
+    models = sorted(lowest.models, key=lambda each: each.lowest_share, reverse=True)
+    best = listed([f"{each.model} ({100 * each.lowest_share:.0f} % of t*)" for each in models if each.lowest_share > 0])
     best = best or "any: all are equal"
     if not left:
         return f"No model named is sufficient here: each is beaten by another. Best known lower curve: {best}."
