@@ -32,7 +32,7 @@ class Role(Option):
     unless: str = ""
 
 
-def role(help: str, default: Any = None, flag: str = "", **more: Any) -> Any:
+def role(help: str, default: Any = "", flag: str = "", **more: Any) -> Any:
     """A field that stands for columns; `more` as for `Role`."""
     return declared(Role(help, default, flag, **more))
 
@@ -41,7 +41,7 @@ def role(help: str, default: Any = None, flag: str = "", **more: Any) -> Any:
 class Columns(Declaring, panel="Input"):
     """The columns a user named, by role, and how their values are read.
 
-    A role of several columns is a tuple, which is empty when the user names none; a role of one column is then None.
+    A role of several columns is a tuple, which is empty when the user names none; a role of one column is then "".
     The reader finds such a column by its usual names, if the role has any.
     """
 
@@ -64,50 +64,49 @@ class Columns(Declaring, panel="Input"):
         globs=True,
         brief=True,
     )
-    classes: str | None = option(
+    classes: str = option(
         f"Names of the classes, 'a,b,c', in the order of one list-valued column that {Hint('proba')} names.",
+        "",
         metavar="NAMES",
     )
-    label: str | None = role(
-        "Label column.", flag="-y", usual=("y", "label", "target", "y_true", "outcome"), brief=True
-    )
-    weight: str | None = role("Column of positive row weights.", read_as="numbers")
+    label: str = role("Label column.", flag="-y", usual=("y", "label", "target", "y_true", "outcome"), brief=True)
+    weight: str = role("Column of positive row weights.", read_as="numbers")
     group: tuple[str, ...] = role("Also report every value of this column by itself.", (), brief=True)
-    cluster: str | None = role(
+    cluster: str = role(
         "Column of what rows were sampled by, such as the patient. Intervals count clusters as independent, not rows, "
         "and folds keep them whole.",
         # A group may be a cluster, and so may the ids that two files are joined by.
         shares=("group",),
         brief=True,
     )
-    time: str | None = role(
+    time: str = role(
         "Column of dates, times or numbers: gains are then of fits that learn from earlier rows only, judged on later "
         "ones.",
         read_as="times",
         # A date may be a group, a day of a capacity or what rows were sampled by.
         shares=("group", "cluster", "features"),
     )
-    per: str | None = role(
+    per: str = role(
         f"With {Hint('capacity')}: column whose every value has that capacity, such as the day; times count as their "
         "days.",
         panel="Decision",
         # A day may be what rows were sampled by, and results may be reported by it.
         shares=("group", "cluster", "time"),
     )
-    amount: str | None = role(
+    amount: str = role(
         f"Column of what a miss costs in this row; give {Hint('cost_fp')} or {Hint('cost_fp_column')} too. It may be "
         "the amount of a transaction; every row then has a threshold of its own.",
         panel="Decision",
         read_as="numbers",
         brief=True,
     )
-    cost_fp_column: str | None = role(
+    cost_fp_column: str = role(
         f"Column of what a false positive costs in this row; give {Hint('amount')}, {Hint('cost_fn_column')} or "
         f"{Hint('cost_fn')} too.",
         panel="Decision",
         read_as="numbers",
     )
-    cost_fn_column: str | None = role(
+    cost_fn_column: str = role(
         f"Column of what a false negative costs in this row; give {Hint('cost_fp_column')} or {Hint('cost_fp')} too.",
         panel="Decision",
         read_as="numbers",
@@ -131,13 +130,14 @@ class Columns(Declaring, panel="Input"):
         shares=("group", "amount", "cost_fp_column", "cost_fn_column", "utility_columns"),
         brief=True,
     )
-    log: str | None = option(
+    log: str = option(
         "The tool that logged a language model's answers: lm-eval (samples_*.jsonl) or inspect (.json, .eval). The "
         "score is then the model's confidence, and label 1 a right answer.",
+        "",
         flag="--from",
         choices=("lm-eval", "inspect"),
     )
-    positive: str | None = option("Label value that counts as 1.", metavar="VALUE")
+    positive: str = option("Label value that counts as 1.", "", metavar="VALUE")
     logit: bool = option("Scores are log-odds.", False)
     margin: bool = option("Scores are margins of any size: their range in these rows is rescaled to [0, 1].", False)
     missing: Literal["error", "drop"] = option(
@@ -146,17 +146,19 @@ class Columns(Declaring, panel="Input"):
         choices=("error", "drop"),
         brief=True,
     )
-    prevalence: str | None = option(
+    prevalence: str = option(
         "Share of labels 1 where decisions are made: rows are weighted to it, and scores moved to it. Of several "
         "classes a share for each: 'a=0.2,b=0.3'; one class may be missing and gets the rest.",
+        "",
         metavar="SHARE",
     )
-    sampled_negatives: str | None = option(
-        f"Share of the rows of label 0 that was kept; undone as by {Hint('prevalence')}.", metavar="SHARE"
+    sampled_negatives: str = option(
+        f"Share of the rows of label 0 that was kept; undone as by {Hint('prevalence')}.", "", metavar="SHARE"
     )
-    capacity: str | None = option(
+    capacity: str = option(
         "Act only on so many rows, those with the highest scores: 50/1000, 0.05 or 200. If every row has utilities of "
         "its own, or there are more actions or classes, it is on those where that is expected to win most.",
+        "",
         panel="Decision",
         metavar="K",
         brief=True,
@@ -178,7 +180,7 @@ class Columns(Declaring, panel="Input"):
     def names(self, role: str) -> tuple[str, ...]:
         """The columns named for a role."""
         named = getattr(self, role)
-        return named if isinstance(named, tuple) else () if named is None else (named,)
+        return named if isinstance(named, tuple) else (named,) if named else ()
 
     def updated(self, given: Mapping[str, Any]) -> Columns:
         """These columns, with the given values in place of their own."""

@@ -88,10 +88,10 @@ class Asked(NamedTuple):
             if len(paths) > 1:
                 fix = "give one address; its query may join tables"
                 raise DecalError("rows come from files or from one engine", fix)
-            return Engine(paths[0], query=self.data.query)
+            return Engine(paths[0], query=self.data.query or "")
         if isinstance(source, Engine) or not (hasattr(source, "cursor") and hasattr(source, "close")):
             return source
-        if self.data.query is None:
+        if not self.data.query:
             raise DecalError("the data is a connection", "say what to ask it: Data(connection, query='select ..')")
         return Engine(source, query=self.data.query)
 
@@ -112,6 +112,8 @@ class Asked(NamedTuple):
         said: dict[str, Any] = {}
         for name, given in self.said.items():
             option = DECLARATIONS[name]
+            if isinstance(given, str) and not given:
+                raise DecalError(f"{Hint(name)} is empty", "give a value, or leave it out")
             if name in ROLES:
                 listed = names_of(name, given) if named or name == "score" else ()
                 said |= {name: listed if several(name) else listed[0]} if listed else {}

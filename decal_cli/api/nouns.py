@@ -66,8 +66,9 @@ Matrix: TypeAlias = "str | Sequence[Any] | Array | Mapping[str, Sequence[float]]
 
 
 def column(name: str) -> Any:
-    """A field that says something of the columns, as it is declared there."""
-    return declared(DECLARATIONS[name])
+    """A field that says something of the columns, as it is declared there; None where nothing is said."""
+    option = DECLARATIONS[name]
+    return declared(replace(option, default=option.default or None) if option.kind is str else option)
 
 
 def names_in(*homes: str, also: tuple[str, ...] = ()) -> Complete:

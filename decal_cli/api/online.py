@@ -89,8 +89,10 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
         beside = delay.column, False if scoreless else None
     else:
         of = begun.plan
-        score, group = (() if name is None else (name,) for name in (of.score, of.group))
-        columns = replace(columns, score=score, group=group, cluster=of.cluster, time=of.time, logit=of.logit)
+        score, group = ((name,) if name else () for name in (of.score, of.group))
+        columns = replace(
+            columns, score=score, group=group, cluster=of.cluster or "", time=of.time or "", logit=of.logit
+        )
         beside = of.delay.column, of.score is not None
     with computing() as progress:
         progress("the stream")

@@ -192,7 +192,7 @@ def methods(
     from decal_cli.render.results.explained import method_explained, method_list, online_explained
     from decal_cli.sequential import ONLINE
 
-    if name is None:
+    if not name:
         emit(method_list())
     else:
         emit(online_explained(ONLINE[name]) if name in ONLINE else method_explained(named(name)))
@@ -211,4 +211,4 @@ def metrics(
     from decal_cli.metrics import parse
     from decal_cli.render.results.explained import metric_explained, metric_list
 
-    emit(metric_list() if name is None else metric_explained(parse(name).declared))
+    emit(metric_explained(parse(name).declared) if name else metric_list())

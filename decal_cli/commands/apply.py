@@ -35,7 +35,7 @@ def run(model: str, file: str, missing: Any, output: str, name: str | None, forc
     if is_state(text):
         replay = replay_of(text, model)
         plan = replay.plan
-        score, *groups = (() if each is None else (each,) for each in (plan.score, plan.group, plan.cluster))
+        score, *groups = ((each,) if each else () for each in (plan.score, plan.group, plan.cluster))
         columns = Columns(score=score, group=sum(groups, ()), logit=plan.logit, missing=missing)
         _apply_state(replay, NewRows(file, columns, (), stdin, typed), model, output, name)
         return
@@ -99,16 +99,16 @@ def _apply_state(replay: Replay, rows: NewRows, model: str, output: str, name: s
     """Score rows that come after those of a state by all of its forecasters; the state stays as it is."""
     plan = replay.plan
     methods = [spec.key for spec in plan.methods if spec.key != AS_IT_IS]
-    if name is not None and len(methods) > 1:
+    if name and len(methods) > 1:
         raise DecalError(f"--name names one column, and the state has {len(methods)} forecasters", "leave --name out")
     names = {method: name or predicted_name(plan, method) for method in methods}
     if taken := [each for each in names.values() if each in rows.names]:
         raise DecalError(f"there is a column {taken[0]!r} already", "rename it in the file")
     batches = list(rows.batches())
     known = np.concatenate([batch.known for batch in batches])
-    time, clock = (np.arange(len(known)), plan.clock) if plan.time is None else read_times(rows.source, plan.time)
+    time, clock = read_times(rows.source, plan.time) if plan.time else (np.arange(len(known)), plan.clock)
     group, cluster = (
-        None if each is None else np.concatenate([batch.rows.groups[each] for batch in batches])
+        np.concatenate([batch.rows.groups[each] for batch in batches]) if each else None
         for each in (plan.group, plan.cluster)
     )
     score = np.concatenate([batch.rows.score for batch in batches])

@@ -35,7 +35,7 @@ def gate_formats(named: list[str], output: str | None, baseline: str | None) -> 
     from decal_cli.data.output import check_writable
 
     files: dict[str, str] = {}
-    if baseline is not None:
+    if baseline:
         format_for(None, baseline, ["json"], "baseline")
         check_writable(baseline, "baseline")
     for text in named:

@@ -92,10 +92,10 @@ def evaluate(
     from decal_cli.analysis.packs import pack_named
     from decal_cli.api.asking import metrics_of
 
-    measures = None if pack is None else pack_named(pack)
-    if measures is not None and (metric or all_metrics):
+    measures = pack and pack_named(pack)
+    if measures and (metric or all_metrics):
         raise DecalError("--pack chooses the metrics, and so do --metric and --all", "give one of them")
-    if plot is not None and (measures is None or not measures.compares_groups):
+    if plot and not (measures and measures.compares_groups):
         raise DecalError(
             "--plot draws groups side by side", "give --pack fairness and --group; decal sweep draws curves"
         )
@@ -103,7 +103,7 @@ def evaluate(
     named = pack or metrics_named(metric, all_metrics, format)
     load_ahead(measures.choices if measures else metrics_of(named))
     answer = decal_cli.evaluate(data, decision, metrics=named, regimes=regimes, statistics=statistics)
-    if plot is not None and measures is not None:
+    if plot and measures:
         from decal_cli.data.output import write_whole
         from decal_cli.plot.groups import draw_groups
 
@@ -193,10 +193,10 @@ def gate(
     answer.result.seconds = time.perf_counter() - began
     code = outcome(answer.outcomes)
     contents = {path: as_bytes(answer.result, name) for path, name in files.items()}
-    if write_baseline is not None and code is Exit.OK:
+    if write_baseline and code is Exit.OK:
         contents[write_baseline] = as_bytes(Evaluated(answer.result.evaluation), "json")
     write_all(contents, "output")
-    if write_baseline is not None and code is not Exit.OK:
+    if write_baseline and code is not Exit.OK:
         streams.say(f"decal: baseline {write_baseline} is not written: not every rule passed")
     emit(answer.result, form, output)
     return code
@@ -240,7 +240,7 @@ def plan(
     from decal_cli.api.words import computing
     from decal_cli.render.results.planned import PlannedRows
 
-    if (pilot is None) == (auc is None or prevalence is None):
+    if bool(pilot) == (auc is not None and prevalence is not None):
         raise DecalError("rows are planned from what is known of them", "give --pilot FILE, or --auc and --prevalence")
     rules = [parse_rule(text) for text in rule]
     of_pilot = {"score": score, "label": label, "features": features}
@@ -248,7 +248,7 @@ def plan(
     given = {key: value for key, value in of_pilot.items() if value}
     source: Any = pilot
     known = pilot or f"calibrated scores with AUC {auc:g} and {100 * (prevalence or 0):g} % of label 1"
-    if pilot is None:
+    if not pilot:
         if given:
             raise DecalError(
                 f"{Hint(next(iter(given))).words} is of a pilot, and there is none", f"drop it, or give {Hint('pilot')}"
@@ -256,7 +256,7 @@ def plan(
         source = made_up_pilot(auc or 0.0, prevalence or 0.0)
     question = asked(source, decision, statistics, given)
     rows = question.rows(question.plan.edges)
-    if pilot is None:
+    if not pilot:
         rows = replace(rows, inputs=(replace(rows.inputs[0], path="made-up pilot"),), columns={})
     with computing() as progress:
         planned = plan_rows(rows, question.plan, rules, half_width, known, progress)
@@ -298,22 +298,22 @@ def compare(
     from decal_cli.data.output import check_new, write_whole
 
     check_plot(plot, format)
-    if write_splice is not None:
+    if write_splice:
         format_of(write_splice)
         check_new(write_splice, "splice", force)
-    if data.proba and (write_splice is not None or plot is not None):
+    if data.proba and (write_splice or plot):
         raise DecalError("--plot and --write-splice are for scores of two classes", "drop them")
     # What is drawn, or written row by row, needs the rows.
-    needing(rows=plot is not None or write_splice is not None)
+    needing(rows=bool(plot or write_splice))
     named = metric or ("quick" if metrics_named(metric, all_metrics, format) else [])
     answer = decal_cli.compare(data, decision, metrics=named, statistics=statistics)
     result = answer.result
-    if plot is not None:
+    if plot:
         from decal_cli.api.pictures import curves_of_models
         from decal_cli.plot.sweeps import SHARED
 
         result.drawing = draw_sweep(curves_of_models(answer.data, answer.plan), plot, SHARED, output)
-    if write_splice is not None:
+    if write_splice:
         columns = spliced(answer.paired, result.comparison)
         write_whole(write_splice, as_file(write_splice, columns), "splice")
     emit(result, format, output)
@@ -366,17 +366,17 @@ def sweep(
 
     Example: decal sweep preds.parquet --score 'p_*' --features 'x*' --thresholds 0.05:0.95:0.05 --plot curves.png
     """
-    if plot is None and picture:
+    if picture and not plot:
         raise DecalError("--picture names what to draw, and nothing is drawn", "give --plot FILE, or --plot -")
     check_plot(plot, format)
     ways = {"vary": vary, "prevalence_range": prevalence_range, "capacity_range": capacity_range}
-    varied = {Hint(way).words: parse_varied(text, way) for way, text in ways.items() if text is not None}
+    varied = {Hint(way).words: parse_varied(text, way) for way, text in ways.items() if text}
     if len(varied) > 1:
         raise DecalError(f"{' and '.join(varied)} both say what varies", "give one of them")
     decision = replace(decision, varied=next(iter(varied.values()), None))
     answer = decal_cli.sweep(data, decision, thresholds=thresholds, prior=prior, statistics=statistics)
     answer.result.everything = all_thresholds
-    if plot is not None:
+    if plot:
         from decal_cli.plot.sweeps import pictures_of
 
         pictures = pictures_of(answer.sweep, picture)
@@ -454,13 +454,13 @@ def online(
     from decal_cli.plot.online import draw_replay, replay_pictures
 
     began = time.perf_counter()
-    to_file = output is not None and PurePath(output).suffix.lower() == ".parquet"
+    to_file = PurePath(output or "").suffix.lower() == ".parquet"
     page = None if to_file else output
     form = format_for(format, page, offered(RULED), beside=".parquet")
     if FORMATS[form].reads == "checks" and not rule:
         raise DecalError(f"--format {form} writes rules, and there is none", "give --rule 'e_calibration<20'")
     check_plot(plot)
-    if state is None:
+    if not state:
         if skip_known:
             raise DecalError("--skip-known speaks of the rows that a state has", "give --state too, or leave it out")
         answer = decal_cli.online(data, decision, over_time=over_time, rules=rule, statistics=statistics)
@@ -473,9 +473,9 @@ def online(
             answer = replayed(given, rules, KeptState(state, begun, skip_known))
     result = answer.result
     result.seconds = time.perf_counter() - began
-    if to_file and output is not None:
+    if output and to_file:
         write_whole(output, as_parquet(answer.predicted), "output")
-    if plot is not None:
+    if plot:
         write_whole(plot, draw_replay(result.judged, plot), "plot")
     result.drawings = replay_pictures(result.judged) if form == "html" and pictures_possible() else ()
     emit(result, form, page)
@@ -490,7 +490,7 @@ def _begun(state: str, plan: Plan, said: GivenOptions) -> Replay:
 
     replay = replay_of(read_document(state, f"state {state}", "name another file"), state)
     task = plan.two_actions("online")
-    given: dict[str, Any] = {} if task is None else {"task": task}
+    given: dict[str, Any] = {"task": task} if task else {}
     given |= {name: said[name][0] for name in ("score", "group") if name in said}
     as_it_is = ("cluster", "time", "warm_up", "horizon", "seed", "confidence", "logit")
     given |= {name: said[name] for name in as_it_is if name in said}
@@ -525,7 +525,7 @@ def report(
         form = format_for(None, output, ["markdown", "html", "json"])
         emit(decal_cli.model_card(data, decision, costs=costs, statistics=statistics).result, form, output)
         return
-    if output is None:
+    if not output:
         raise DecalError("the report needs a file to be written to", "name it: -o report.html")
     form = format_for(None, output, ["html"])
     pictures_possible()
@@ -583,14 +583,14 @@ def sql(
     kind = KINDS[dialect]
     if kind.experimental:
         streams.say(f"decal: the dialect {dialect} is experimental: hold its counts against known ones first")
-    if model is not None:
+    if model:
         if set(said) - {"dialect", "model", "table", "query"}:
             raise DecalError("--model scores rows, and nothing is counted", "give it with --table or --query alone")
         # Late: it loads all methods.
         from decal_cli.analysis.fit import read_model
         from decal_cli.learn.as_sql import scoring_statement
 
-        text = scoring_statement(read_model(model), table, data.query, kind)
+        text = scoring_statement(read_model(model), table or "", data.query or "", kind)
         sys.stdout.write(f"{text};\n")
         return
     for role, named in (("score", data.score), ("label", data.label)):
@@ -603,6 +603,6 @@ def sql(
     columns = asked(data, None, None, {}).columns()
     roles = {role: getattr(columns, role) for role in OF_STATEMENT}
     request = CountRequest(
-        table=table, query=data.query, cells=cells, pairs=pairs, thresholds=tuple(threshold), **roles
+        table=table or "", query=data.query or "", cells=cells, pairs=pairs, thresholds=tuple(threshold), **roles
     )
     sys.stdout.write(f"{statement(request, kind)};\n")

@@ -236,8 +236,8 @@ def _source(line: GivenOptions, settings: Settings, pipes: bool) -> Any:
             raise DecalError("rows come from files or from one engine", "give files, or --engine without files")
         from decal_cli.data.large.engines.connections import Engine
 
-        return Engine(line["engine"], query=line.get("query"))
-    if not files and pipes and piped_in() is not None:
+        return Engine(line["engine"], query=line.get("query", ""))
+    if not files and pipes and piped_in():
         return ["-"]
     paths = files or settings.get("input", [])
     if not paths and pipes:
@@ -271,6 +271,8 @@ def value_of(declared: Option, given: Any) -> Any:
         return [value_of(replace(declared, kind=get_args(kind)[0]), each) for each in given or ()]
     if not isinstance(given, str):
         return given
+    if not given and not declared.argument:
+        raise DecalError(f"{words} is empty", "give a value, or leave it out")
     if declared.choices and given not in declared.choices:
         # Late: help has no use for it.
         from decal_cli.declarations.spec import near

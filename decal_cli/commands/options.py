@@ -35,7 +35,7 @@ def column_names(incomplete: str) -> list[str]:
     words = (os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")).split()
     path = next((word.strip("'\"") for word in words[1:] if os.path.isfile(word.strip("'\""))), None)
     try:
-        return [] if path is None else [name for name in columns_in(path) if name.startswith(incomplete)]
+        return [name for name in columns_in(path) if name.startswith(incomplete)] if path else []
     except (DecalError, OSError):
         return []
 
@@ -54,7 +54,7 @@ def format_option(
     """
 
     def check(context: Any, value: Any) -> Any:
-        for each in value if several else [value] if value is not None else []:
+        for each in value if several else [value] if value else []:
             check_format(each.partition("=")[0] if several else each, faces, f"`{context.command_path}`")
         return value
 

@@ -72,7 +72,7 @@ def say(text: str) -> None:
 
 def lost(error: OSError) -> Exit:
     """Say in one line what the environment refused, and return the exit code for what cannot be judged."""
-    what = "" if error.filename is None else f"{error.filename}: "
+    what = f"{error.filename}: " if error.filename else ""
     where = "standard output: " if not what and error.errno in _GONE else what
     say(f"decal: {where}{error.strerror or error}")
     return Exit.CANNOT_JUDGE

@@ -59,7 +59,7 @@ def _write(folder: Path, summary: Summary, figures: bool) -> list[str]:
     on_page: dict[str, bytes] = {}
     if pictures_possible():
         drawn = {name: draw_study(summary, name) for name in STUDY_PICTURES}
-        pictures = {f"{name}.png": picture for name, picture in drawn.items() if picture is not None}
+        pictures = {f"{name}.png": picture for name, picture in drawn.items() if picture}
         if figures:
             # The experiment of Perez-Lebel et al. 2025.
             panels = list(experiment_pictures(summary))

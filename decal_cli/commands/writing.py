@@ -50,7 +50,7 @@ def load_ahead(choices: Sequence[MetricSpec]) -> None:
 
 def emit(result: Any, name: str = DEFAULT, output: str | None = None) -> None:
     """Write a result in the format of this name: to standard output, or to the file in one step."""
-    if output is not None:
+    if output:
         from decal_cli.data.output import write_whole
 
         write_whole(output, as_bytes(result, name), "output")
@@ -72,7 +72,7 @@ def pictures_possible() -> bool:
 
 def check_plot(plot: str | None, form: str = "") -> None:
     """Raise a DecalError where the picture cannot be drawn or written; form: of the result, below which - draws."""
-    if plot is None:
+    if not plot:
         return
     if plot == "-" and form:
         if FORMATS[form].reads != "blocks":
@@ -91,6 +91,6 @@ def draw_sweep(sweep: Any, plot: str, pictures: tuple[str, ...], output: str | N
     from decal_cli.plot.sweeps import draw, draw_text
 
     if plot == "-":
-        return draw_text(sweep, pictures, (Page.of_terminal(sys.stdout) if output is None else Page()).width)
+        return draw_text(sweep, pictures, (Page() if output else Page.of_terminal(sys.stdout)).width)
     write_whole(plot, draw(sweep, pictures, plot), "plot")
     return ()

@@ -54,7 +54,7 @@ def stream_from_arrays(
     data_or_score: Any,
     label: Any,
     columns: Columns,
-    arrival: str | None = None,
+    arrival: str = "",
     with_score: bool | None = None,
     **roles: Any,
 ) -> Stream:

@@ -257,9 +257,9 @@ def _class_scores(parts: Origin, model: ClassColumns, columns: Columns) -> Score
 class Labels:
     """Label values of two classes as 0 and 1; which counts as 1 is told by all that were seen so far."""
 
-    def __init__(self, name: str, positive: str | None) -> None:
+    def __init__(self, name: str, positive: str) -> None:
         self.name = name
-        self.positive = None if positive is None else label_text(positive) or positive
+        self.positive = label_text(positive) or positive
         self.codes: dict[str, int] = {"0": 0, "1": 1}
         self.seen: set[str] = set()
 
@@ -285,7 +285,7 @@ class Labels:
                 if pattern is None
                 else f"for several classes name their columns with {Hint('proba', quote(pattern))}",
             )
-        if self.positive is None and not self.natural:
+        if not (self.positive or self.natural):
             if len(texts) == 1:
                 problem = f"{what} is always {quote(texts[0])}"
                 raise DecalError(problem, f"add {Hint('positive')} with the value that counts as 1")
@@ -294,7 +294,7 @@ class Labels:
                 raise DecalError(problem, f"use {Hint('positive', texts[1])}")
             either = " or ".join(f"{Hint('positive', shell_word(text))}" for text in texts)
             raise DecalError(f"{what} is {listed(texts)}, not 0 or 1", f"say which counts as 1: {either}")
-        if self.positive is None and self.seen <= {"0", "1"}:
+        if not self.positive and self.seen <= {"0", "1"}:
             return codes
         one = self.positive or "1"
         ones = {text for text in NATURAL if NATURAL[text] == NATURAL[one]} if self.natural and one in NATURAL else {one}
@@ -334,7 +334,7 @@ class Labels:
 
         With 0/1 labels it may be the one not seen.
         """
-        if self.positive is None or self.positive in self.seen or (self.natural and self.positive in NATURAL):
+        if not self.positive or self.positive in self.seen or (self.natural and self.positive in NATURAL):
             return
         texts = listed(sorted(self.seen, key=_by_number))
         raise DecalError(
@@ -365,7 +365,7 @@ def _some_lacking(missing: np.ndarray, parts: Origin, name: str, columns: Column
 
 
 def _class_labels(parts: Origin, name: str, columns: Columns, classes: Sequence[str]) -> np.ndarray:
-    if columns.logit or columns.margin or columns.positive is not None:
+    if columns.logit or columns.margin or columns.positive:
         raise DecalError(
             f"{Hint('logit')}, {Hint('margin')} and {Hint('positive')} are for scores of two classes", "drop them"
         )

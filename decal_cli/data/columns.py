@@ -31,15 +31,15 @@ class ClassColumns:
 
 
 def class_columns(
-    patterns: Sequence[str], names: Sequence[str], shown: str, classes: str | None = None
+    patterns: Sequence[str], names: Sequence[str], shown: str, classes: str = ""
 ) -> tuple[ClassColumns, ...]:
     """The models that patterns name, all with the classes of the first. Errors: DecalError.
 
-    classes: names, 'a,b,c', of what list-valued columns hold; None where every class has a column.
+    classes: names, 'a,b,c', of what list-valued columns hold; "" where every class has a column.
     """
     models: list[ClassColumns] = []
     for pattern in patterns:
-        model = _one_model(pattern, names, shown) if classes is None else _one_list(pattern, names, shown, classes)
+        model = _one_list(pattern, names, shown, classes) if classes else _one_model(pattern, names, shown)
         if any(model.model == other.model for other in models):
             raise DecalError(f"two patterns name the model {quote(model.model)}", "name every model once")
         first = (*models, model)[0]
@@ -97,7 +97,6 @@ class Chosen(Columns):
     models: of several classes, their columns. every_feature: whether the user named all that have no other role.
     """
 
-    label: str = ""
     guessed: tuple[str, ...] = ()
     models: tuple[ClassColumns, ...] = ()
     every_feature: bool = False
@@ -120,8 +119,7 @@ class Chosen(Columns):
     @property
     def as_they_stand(self) -> bool:
         """Whether rows are taken one by one as they are: in no other population, at no capacity."""
-        moved = self.prevalence is not None or self.sampled_negatives is not None
-        return not (moved or self.margin or self.capacity)
+        return not (self.prevalence or self.sampled_negatives or self.margin or self.capacity)
 
     @property
     def scores(self) -> tuple[str, ...]:
@@ -210,7 +208,7 @@ def choose(names: Sequence[str], columns: Columns, shown: str, without: Sequence
                         fix = f"name the {unnamed} with {Hint(unnamed)}, or another column for {other}"
                 raise DecalError(f"{shown}: column {quote(name)} is taken both as {before} and as {role}", fix)
     values: dict[str, Any] = {name: getattr(columns, name) for name in DECLARATIONS}
-    values |= {role: chosen if several(role) else next(iter(chosen), None) for role, chosen in by_role.items()}
+    values |= {role: chosen if several(role) else next(iter(chosen), "") for role, chosen in by_role.items()}
     guessed = tuple(role for role in ROLES if by_role[role] and not columns.names(role))
     return Chosen(**values, guessed=guessed, models=models, every_feature=ALL_COLUMNS in columns.features)
 

@@ -191,11 +191,11 @@ def chosen_columns(sources: Sequence[Source], columns: Columns) -> Chosen:
 def _of_classes_by_name(source: Source, columns: Columns) -> bool:
     """Whether 'p_*' are columns of classes: the user names no scores, and of three labels at least each has one."""
     classes = {label_text(name[2:]) for name in source.names if name.startswith("p_") and len(name) > 2}
-    if columns.score or columns.proba or columns.logit or columns.positive is not None or len(classes) < 3:
+    if columns.score or columns.proba or columns.logit or columns.positive or len(classes) < 3:
         return False
     usual = [name for name in source.names if name.lower() in ROLES["label"].usual]
-    label = columns.label if columns.label is not None else usual[0] if len(usual) == 1 else None
-    if label is None or label not in source.names:
+    label = columns.label or (usual[0] if len(usual) == 1 else "")
+    if label not in source.names:
         return False
     texts = Texts([Part(source, source.load({label: "texts"}), 0)], label).values
     labels = {label_text(text) for text in texts} - {None}
@@ -219,14 +219,14 @@ def dataset(sources: Sequence[Source], chosen: Chosen) -> Dataset:
     classes = chosen.models[0].classes if chosen.models else ()
     label = labels_of(parts, chosen.label, chosen, classes)
     weight = cluster = period = names = None
-    if chosen.weight is not None:
+    if chosen.weight:
         weight = checked_weights(floats(parts, chosen.weight), chosen.weight, parts, chosen)
-    if chosen.cluster is not None:
+    if chosen.cluster:
         names, cluster = clusters(parts, chosen.cluster, chosen)
-    if chosen.per is not None:
+    if chosen.per:
         period = periods(parts, chosen.per, chosen)
     time = None
-    if chosen.time is not None:
+    if chosen.time:
         time, _ = times_of(parts, chosen.time)
         if len(time) and time.min() == time.max():
             raise DecalError(f"{parts.of_column(chosen.time)}: every time is the same", "name another column")
@@ -249,7 +249,7 @@ def dataset(sources: Sequence[Source], chosen: Chosen) -> Dataset:
         models.append(model)
         notes += [*of_scores, *note]
     inputs = digests.inputs(counts_of(parts, None if classes else label, of_all.get(NO_LABEL)))
-    times = () if chosen.time is not None else chosen.free(sources[0].names, TIMES)
+    times = () if chosen.time else chosen.free(sources[0].names, TIMES)
     found = inputs, chosen.roles(), chosen.guessed, tuple(models), tuple(notes), features
     return Dataset(*found, clusters=names, unused_times=times)
 
@@ -311,7 +311,7 @@ def counts_of(parts: Origin, label: np.ndarray | None, lacks: np.ndarray | None)
 def as_used(dataset: Dataset, columns: Columns) -> Dataset:
     """The data set in the user's population, and with the user's capacity. Errors: DecalError."""
     dataset = in_population(dataset, columns)
-    if columns.capacity is None:
+    if not columns.capacity:
         return dataset
     capacity = parse_capacity(columns.capacity)
     rows = min(len(model.rows) for model in dataset.models)
@@ -323,7 +323,7 @@ def as_used(dataset: Dataset, columns: Columns) -> Dataset:
             f"{Hint('capacity')} ranks rows by their score, and {problem}",
             f"round the scores, or draw a sample of rows, in {Hint('query')}; or give a file of rows",
         )
-    if columns.per is None and capacity.among is None and capacity.places > rows:
+    if not columns.per and capacity.among is None and capacity.places > rows:
         raise DecalError(
             f"{Hint('capacity', capacity.text)} is more than the {many(rows, 'row')}",
             f"give a smaller count or a share, or the column of days with {Hint('per')}",
@@ -355,13 +355,13 @@ def parse_capacity(text: str) -> Capacity:
 
 def in_population(dataset: Dataset, columns: Columns) -> Dataset:
     """The data set with weights and scores of the user's population; unchanged without one. Errors: DecalError."""
-    if columns.prevalence is None and columns.sampled_negatives is None:
+    if not (columns.prevalence or columns.sampled_negatives):
         if columns.keep_scores:
             raise DecalError(
                 f"{Hint('keep_scores')} keeps scores in another population", f"name it with {Hint('prevalence')}"
             )
         return dataset
-    if columns.prevalence is not None and columns.sampled_negatives is not None:
+    if columns.prevalence and columns.sampled_negatives:
         raise DecalError(
             f"{Hint('prevalence')} and {Hint('sampled_negatives')} both name the population", "give one of them"
         )
@@ -383,8 +383,8 @@ def _of_ones(rows: Rows, columns: Columns) -> Population:
         raise DecalError(
             f"every label is {sampled:.0f}: there is nothing to count as other labels", "give rows of both labels"
         )
-    if columns.prevalence is None:
-        rate = columns.sampled_negatives or ""
+    if not columns.prevalence:
+        rate = columns.sampled_negatives
         kept = _share(rate, f"{Hint('sampled_negatives', rate)}", 0.1)
         share = sampled / (sampled + (1 - sampled) / kept)
         return Population.of_ones(share, sampled, columns.keep_scores, known=False)
@@ -398,7 +398,7 @@ def _of_ones(rows: Rows, columns: Columns) -> Population:
 
 
 def _of_classes(rows: Rows, columns: Columns) -> Population:
-    if columns.prevalence is None:
+    if not columns.prevalence:
         raise DecalError(
             f"{Hint('sampled_negatives')} is for scores of two classes", f"name the shares with {Hint('prevalence')}"
         )

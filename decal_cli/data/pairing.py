@@ -145,7 +145,7 @@ def _wanted(paths: Sequence[str], columns: Columns, role: str, id_column: str) -
     if len(named) > 2:
         raise DecalError(f"{len(named)} scores are named for two files", "name one for both files, or one for each")
     # Population and capacity apply later, once it is known which rows both files have.
-    own = columns.updated({"prevalence": None, "sampled_negatives": None, "keep_scores": False, "capacity": None})
+    own = columns.updated({"prevalence": "", "sampled_negatives": "", "keep_scores": False, "capacity": ""})
     # What is said of a row is read from the first file; the second gives a score, and a label to agree with.
     elsewhere: dict[str, Any] = {role: DEFAULTS[role] for role in ROLES if role != "label"}
     return (

@@ -70,7 +70,7 @@ def read(
     DecalError, one line, for anything that cannot be evaluated as it stands.
     """
     paths = named_once(paths)
-    if columns.log is not None:
+    if columns.log:
         return as_used(_of_logs([raw(path, stdin) for path in paths], columns), columns)
     by_path = [(path, opened(path, stdin)) for path in paths]
     sources = [source for _, of_path in by_path for source in of_path]
@@ -101,7 +101,7 @@ def _together(path: str, files: Sequence[Input]) -> Input:
 
 def _of_logs(raws: Sequence[Raw], columns: Columns) -> Dataset:
     """The rows of logs; questions that were answered more than once are clusters, where the user names none."""
-    assert columns.log is not None
+    assert columns.log
     logs = [TOOLS[columns.log](each) for each in raws]
     usual = {"label": TARGET} if columns.proba else {"score": (SCORE,), "label": LABEL}
     if any(log.repeats for log in logs):
@@ -134,7 +134,7 @@ def _read(sources: Sequence[Source], columns: Columns, counting: Counting | None
 def _with_note(data: Dataset, sources: Sequence[Source], chosen: Chosen) -> Dataset:
     """The data set, with a note on the first column that looks like what rows were sampled by, if there is one."""
     rows, numbers = data.models[0].rows, data.models[0].row_numbers
-    if chosen.cluster is not None or data.classes or sum(item.rows for item in data.inputs) > MAX_ROWS:
+    if chosen.cluster or data.classes or sum(item.rows for item in data.inputs) > MAX_ROWS:
         return data
     for name in chosen.free(sources[0].names, USUAL)[:MAX_COLUMNS]:
         # Columns that every file has and that hold plain values.

@@ -67,7 +67,7 @@ class Stream:
 def read_stream(
     paths: Sequence[str],
     columns: Columns,
-    arrival: str | None = None,
+    arrival: str = "",
     with_score: bool | None = None,
     stdin: BinaryIO | None = None,
 ) -> Stream:
@@ -75,7 +75,7 @@ def read_stream(
     return stream_of([open_source(path, stdin) for path in named_once(paths)], columns, arrival, with_score)
 
 
-def stream_of(sources: Sequence[Source], columns: Columns, arrival: str | None, with_score: bool | None) -> Stream:
+def stream_of(sources: Sequence[Source], columns: Columns, arrival: str, with_score: bool | None) -> Stream:
     """Check and assemble opened inputs.
 
     columns: without a time, rows are in order as they stand. arrival: the column that says when labels came in.
@@ -115,14 +115,14 @@ def stream_of(sources: Sequence[Source], columns: Columns, arrival: str | None, 
             which = "label of the last row is" if unknown == 1 else f"labels of the last {unknown:,} rows are"
             notes.append(f"the {which} not known yet")
         label = np.where(label == MISSING_LABEL, 0, label).astype(np.uint8)
-    if chosen.cluster is not None:
+    if chosen.cluster:
         cluster = group(parts, chosen.cluster)
         parts.lacking(cluster == NO_GROUP, chosen.cluster, "cluster", columns)
         drop(cluster == NO_GROUP, "missing cluster")
     if not kept[:labelled].any():
         raise DecalError(f"{parts.shown}: no row {'with a label ' if kept.any() else ''}is left", "name other columns")
     time, clock = _time(parts, chosen.time, kept)
-    if arrival is not None:
+    if arrival:
         arrived, of_arrival = times_of(parts, arrival)
         if of_arrival != clock:
             raise DecalError(
@@ -142,10 +142,10 @@ def stream_of(sources: Sequence[Source], columns: Columns, arrival: str | None, 
     return stream if kept.all() else stream.only(kept)
 
 
-def _chosen(sources: Sequence[Source], columns: Columns, arrival: str | None, with_score: bool | None) -> Chosen:
+def _chosen(sources: Sequence[Source], columns: Columns, arrival: str, with_score: bool | None) -> Chosen:
     """The columns of the first source by role, which the others must have too."""
     first = sources[0]
-    beside = [name for name in (columns.time, arrival) if name is not None]
+    beside = [name for name in (columns.time, arrival) if name]
     for source in sources:
         for name in beside:
             nearest_of(name, source.names, source.shown)
@@ -166,9 +166,9 @@ def _chosen(sources: Sequence[Source], columns: Columns, arrival: str | None, wi
     return chosen
 
 
-def _time(parts: Origin, name: str | None, kept: NDArray[np.bool_]) -> tuple[NDArray[Any], Clock]:
+def _time(parts: Origin, name: str, kept: NDArray[np.bool_]) -> tuple[NDArray[Any], Clock]:
     """The time of all rows. Errors: DecalError, where it goes back among those that are kept, (T,)."""
-    if name is None:
+    if not name:
         return np.arange(parts.n_rows), "rows"
     time, clock = times_of(parts, name)
     rows = np.flatnonzero(kept)

@@ -22,7 +22,7 @@ from decal_cli.tables.population import MOVED_ROUNDING
 PUSHED = "isotonic, histogram, platt, temperature, beta, quadratic and threshold"
 
 
-def scoring_statement(saved: Saved, table: str | None, query: str | None, dialect: Dialect) -> str:
+def scoring_statement(saved: Saved, table: str, query: str, dialect: Dialect) -> str:
     """The statement that adds to rows what `decal apply` adds; NULL where the score is missing or cannot be one.
 
     Errors: DecalError, for a model that is no plain function of one score.

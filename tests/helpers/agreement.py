@@ -202,13 +202,13 @@ def file_ways(path: Path) -> Iterator[Way]:
                 scores,
                 asked["label"],
                 "preds",
-                None,
+                "",
                 asked["positive"],
-                asked.get("weight"),
+                asked.get("weight", ""),
                 groups,
                 cells=cells,
                 thresholds=(0.01, THRESHOLD, 0.2) if cells else (),
-                cluster=asked.get("cluster"),
+                cluster=asked.get("cluster", ""),
                 pairs=verb == "compare",
             )
             counts = path.with_name(f"counts.{form}")

@@ -97,9 +97,9 @@ class Delay:
         return self.kind == "column" or self.amount > 0
 
     @property
-    def column(self) -> str | None:
-        """The column that says when labels came in."""
-        return self.text if self.kind == "column" else None
+    def column(self) -> str:
+        """The column that says when labels came in; "" where none does."""
+        return self.text if self.kind == "column" else ""
 
     def known(self, time: Values, arrival: Values, clock: Clock) -> Ints:
         """How many of the first labels are known before each row, shape (T,); arrival: when the labels came in."""

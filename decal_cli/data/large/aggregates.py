@@ -71,7 +71,7 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
     _refuse(OF_LINES if kind is DistinctScores else (*OF_LINES, *ROW_UTILITIES), columns)
     paired = has_pairs(numbers)
     naming = [name for name in ([MODEL + side for side in SIDES] if paired else [MODEL]) if name in sources[0].names]
-    of_cluster = () if columns.cluster is None or columns.cluster in columns.group else (columns.cluster,)
+    of_cluster = () if columns.cluster in columns.group else columns.names("cluster")
     texts = tuple(dict.fromkeys((*naming, *columns.group, *of_cluster)))
     wrong = tuple(name for name in (BAD, VALUE) if all(name in source.names for source in sources))
     digests = Digests(sources)
@@ -136,7 +136,7 @@ def _counts(
     """The counts of all lines, and the names of their clusters; None where there are none. Errors: DecalError."""
     values = {name: floats(parts, name) + 0.0 for name in numbers}
     names = None
-    if columns.cluster is not None:
+    if columns.cluster:
         # Where clusters are counted apart, the cells of all rows have none.
         of_some = replace(columns, missing="drop" if BY_CLUSTER in values else "error")
         names, cluster = clusters(parts, columns.cluster, of_some)
@@ -182,7 +182,7 @@ def _counts_rows(names: Sequence[str], columns: Columns) -> bool:
     """Whether lines hold rows as they are, with their label, and how many there are of each."""
     if COUNT not in names or "pos" in names or has_cells(names) or has_pairs(names):
         return False
-    return columns.label in names if columns.label is not None else has_usual("label", names)
+    return columns.label in names if columns.label else has_usual("label", names)
 
 
 def _refuse(names: Sequence[str], columns: Columns) -> None:
@@ -205,7 +205,7 @@ def _columns(sources: Sequence[Source], columns: Columns) -> tuple[type[Counts],
     weighted = any(name in first.names for name in of_weights)
     numbers = kind.names(weighted, paired)
     what = f"{kind.what}{' of pairs' if paired else ''}{' of weighted rows' if weighted else ''}"
-    if kind is CellCounts and paired and columns.cluster is not None:
+    if kind is CellCounts and paired and columns.cluster:
         raise DecalError(
             f"{first.shown}: cells of two scores do not hold clusters",
             f"drop {Hint('cluster')}, or aggregate levels by cluster",
@@ -280,7 +280,7 @@ def _models(columns: Columns, named: Sequence[np.ndarray], shown: str) -> tuple[
 
 
 def _notes(source: Source, columns: Columns, used: Sequence[str], pairs: bool) -> Iterator[str]:
-    known = {"clusters": columns.cluster is not None, "pairs of scores": pairs}
+    known = {"clusters": columns.cluster, "pairs of scores": pairs}
     unknown = ", ".join(["features", *(what for what, is_known in known.items() if not is_known)])
     # An engine has the rows: what is asked for is known.
     if note := getattr(source, "note", "rows were counted before"):

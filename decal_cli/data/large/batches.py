@@ -113,7 +113,7 @@ class BatchReader:
             else:
                 values = floats([part], name)
             columns[name] = checked_scores(values, name, origin, chosen)
-        if chosen.weight is not None:
+        if chosen.weight:
             columns[chosen.weight] = floats([part], chosen.weight)
             checked_weights(columns[chosen.weight], chosen.weight, origin, chosen)
         arrays = {name: pa.array(values, pa.float64()) for name, values in columns.items()}

@@ -39,7 +39,7 @@ _SECONDS = 0.2
 def can_count(chosen: Chosen, pairs: bool) -> bool:
     """Whether counts say what is asked of these columns."""
     # Cells of two scores do not hold clusters.
-    unpaired = pairs and (len(chosen.score) != 2 or chosen.cluster is not None)
+    unpaired = pairs and (len(chosen.score) != 2 or chosen.cluster)
     return chosen.as_they_stand and not unpaired and chosen.roles().keys() <= ROLES_OF_COUNTS
 
 
@@ -124,7 +124,7 @@ class _Batches(_Files):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self.chosen = replace(self.chosen, positive=None, logit=False)
+        self.chosen = replace(self.chosen, positive="", logit=False)
         self.error: BaseException | None = None
         self.connection.register(TABLE, self)
 
@@ -211,7 +211,7 @@ class _ParquetFiles(_Files):
     def inputs(self) -> list[InputCounts]:
         """What every file holds."""
         label = _DIALECT.name(self.chosen.label)
-        whole = self.chosen.positive is None and is_whole(self.types(TABLE)[self.chosen.label])
+        whole = not self.chosen.positive and is_whole(self.types(TABLE)[self.chosen.label])
         text = f"TRIM({_DIALECT.as_text(label)})"
         is_one = f"{label} = 1" if whole else is_positive(text, self.chosen.positive or "1", _DIALECT)
         absent = f"{label} IS NULL" if whole else is_missing(text, _DIALECT)

@@ -423,7 +423,7 @@ class _Drawing(Given):
         """The rows of each label whose hash does not exceed its cutoff."""
         label, sources = f"TRIM({self.ours[self.label]})", ["decal_given"]
         parts = {"decal_given": self.given()}
-        if self.positive is not None:
+        if self.positive:
             parts["decal_labels"] = other_label(label, self.positive, "decal_given", self.dialect)
             sources.append("decal_labels")
         values, sums = zip(*self._hashed(), strict=True)

@@ -27,7 +27,7 @@ class Address:
     engine: str
     target: str
     shown: str
-    table: str | None = None
+    table: str = ""
     secrets: tuple[str, ...] = ()
 
     def public(self, text: str) -> str:
@@ -60,7 +60,7 @@ def address_of(text: str) -> Address:
         return _of_server(text)
     place, _, query = rest.partition("?")
     parameters = _parameters(query, kind)
-    table = parameters.pop("table", None)
+    table = parameters.pop("table", "")
     if parameters:
         raise DecalError(
             f"{Hint('engine', kind)}: {next(iter(parameters))!r} is not a parameter", f"write {ADDRESS_FORMS}"
@@ -88,9 +88,9 @@ def _of_server(text: str) -> Address:
             "write special characters of user and password as %XX, such as %40 for @ and %2F for /",
         )
     parameters = _parameters(parts.query, "postgresql")
-    table = parameters.pop("table", None)
+    table = parameters.pop("table", "")
     secrets = [value for name, value in parameters.items() if name in _SECRETS]
-    secrets += [] if not password else [password, unquote(password)]
+    secrets += [password, unquote(password)] if password else []
     target = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(parameters), ""))
     where = f"{user}@{host}" if user else host
     shown = urlunsplit(("postgresql", where if port is None else f"{where}:{port}", parts.path, "", ""))

@@ -58,12 +58,12 @@ class Engine:
     """
 
     connection: Any
-    table: str | None = None
-    query: str | None = None
-    dialect: str | None = None
+    table: str = ""
+    query: str = ""
+    dialect: str = ""
 
     def __post_init__(self) -> None:
-        if self.dialect is not None and self.dialect not in DIALECTS:
+        if self.dialect and self.dialect not in DIALECTS:
             raise DecalError(f"dialect={self.dialect!r} is not known", f"give one of {', '.join(DIALECTS)}")
         if not isinstance(self.connection, str) and not hasattr(self.connection, "cursor"):
             raise DecalError(
@@ -78,8 +78,8 @@ class Engine:
         if hasattr(self.connection, "adbc_get_info"):
             words.insert(0, str(self.connection.adbc_get_info().get("vendor_name")))
         known = (_DIALECTS.get(word.lower().split(".")[0].split(" ")[0]) for word in words)
-        named = self.dialect or next((name for name in known if name is not None), None)
-        if named is None:
+        named = self.dialect or next(filter(None, known), "")
+        if not named:
             raise DecalError(
                 f"the dialect of a connection of {type(self.connection).__module__} is not known",
                 f"give dialect=, one of {', '.join(DIALECTS)}",
@@ -106,20 +106,20 @@ class Connection:
 
 
 @contextmanager
-def connected(address: Address, query: str | None = None) -> Iterator[Connection]:
+def connected(address: Address, query: str = "") -> Iterator[Connection]:
     """The engine at an address, whose errors become DecalErrors. query: the user's, if there is one."""
     # Spark warns of versions of pandas, of which nothing is used here, and before its errors.
     quietly = warnings.catch_warnings(action="ignore") if address.engine == "spark" else nullcontext()
     try:
         with quietly, closing(_ENGINES[address.engine](address, query)) as engine:
-            if query is not None:
+            if query:
                 engine.check(query)
             yield engine
     except ImportError as error:
         # Drivers that lack something of their own name no module.
         if error.name not in (None, "psycopg", "pyspark"):
             raise
-        lacking = first_line(error) if error.name is None else f"needs {error.name}, which is not installed"
+        lacking = f"needs {error.name}, which is not installed" if error.name else first_line(error)
         raise DecalError(f"{address.shown}: {lacking}", f"pip install 'decal[{address.engine}]'") from None
     except (DecalError, KeyboardInterrupt, MemoryError):
         raise
@@ -139,7 +139,7 @@ def connected(address: Address, query: str | None = None) -> Iterator[Connection
 
 def _asked_of(query: str, address: Address) -> tuple[str, str]:
     """A query within parentheses, where only a SELECT can stand, and by itself: it must parse as both."""
-    return f"SELECT * FROM {source_of(None, query, DIALECTS[address.engine])}", query
+    return f"SELECT * FROM {source_of('', query, DIALECTS[address.engine])}", query
 
 
 def _not_one_query(address: Address) -> DecalError:
@@ -148,14 +148,14 @@ def _not_one_query(address: Address) -> DecalError:
     )
 
 
-def called(query: str, names: Iterable[str]) -> str | None:
-    """The first of these functions that a query calls, None where it calls none.
+def called(query: str, names: Iterable[str]) -> str:
+    """The first of these functions that a query calls, "" where it calls none.
 
     Comments and texts count as well: what a query does must not hang on how well they are told apart here.
     """
     either = "|".join(re.escape(name.replace('"', '""')) for name in sorted(names, key=len, reverse=True))
     found = re.search(rf"(?<![\w$])({either})[\"`]?\s*(\(|/\*|--)", query, re.IGNORECASE)
-    return None if found is None or not either else found[1]
+    return found[1] if found and either else ""
 
 
 def _check_file(address: Address, engine: str) -> None:
@@ -177,7 +177,7 @@ class DuckDB(Connection):
     nothing. A query of a file reads nothing else; views of the file may read other files.
     """
 
-    def __init__(self, address: Address, query: str | None) -> None:
+    def __init__(self, address: Address, query: str) -> None:
         import duckdb
 
         in_memory = address.target == ":memory:"
@@ -195,7 +195,7 @@ class DuckDB(Connection):
             self.connection.execute(f"ATTACH {text(str(path))}{name} (READ_ONLY)")
             attached = self.connection.execute("SELECT database_name FROM duckdb_databases() WHERE path IS NOT NULL")
             self.connection.execute(f"USE {DIALECTS['duckdb'].name(attached.fetchall()[0][0])}")
-            if query is not None:
+            if query:
                 self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")
 
@@ -226,7 +226,7 @@ class DuckDB(Connection):
 class Postgres(Connection):
     """A Postgres server: one transaction that reads one snapshot, in a session that is read-only by default."""
 
-    def __init__(self, address: Address, query: str | None) -> None:
+    def __init__(self, address: Address, query: str) -> None:
         import psycopg
 
         asked = psycopg.conninfo.conninfo_to_dict(address.target).get("options") or os.environ.get("PGOPTIONS", "")
@@ -250,7 +250,7 @@ class Postgres(Connection):
             raise DecalError(f'{self.address.shown}: {Hint("query")} has a name in U&"..."', "write the name as it is")
         with self._asked("SELECT DISTINCT proname FROM pg_catalog.pg_proc WHERE provolatile = 'v'") as cursor:
             name = called(query, [name for (name,) in cursor])
-        if name is not None:
+        if name:
             raise DecalError(
                 f"{self.address.shown}: {Hint('query')} calls {name}, a volatile function, which a read-only "
                 "query may not",
@@ -311,7 +311,7 @@ class Postgres(Connection):
 class Spark(Connection):
     """Spark: the session that is there, else one as spark-submit or the address configures it."""
 
-    def __init__(self, address: Address, query: str | None) -> None:
+    def __init__(self, address: Address, query: str) -> None:
         from pyspark.sql import SparkSession
 
         session = SparkSession.getActiveSession()
@@ -331,7 +331,7 @@ class Spark(Connection):
     def check(self, query: str) -> None:
         """Raise a DecalError where the query is not one SELECT, as Spark parses it, alone and in parentheses."""
         name = called(query, _CALL_JAVA)
-        if name is not None:
+        if name:
             raise DecalError(
                 f"{self.address.shown}: {Hint('query')} calls {name}, which runs methods of Java", "leave it out"
             )
@@ -417,7 +417,7 @@ class Opened(Connection):
 class SQLite(Opened):
     """A file of SQLite, opened for reading; it lets nothing through but what one SELECT reads of it."""
 
-    def __init__(self, address: Address, query: str | None) -> None:
+    def __init__(self, address: Address, query: str) -> None:
         import sqlite3
 
         _check_file(address, "sqlite")

@@ -96,8 +96,8 @@ class EngineRows(NamedTuple):
     connection: Connection
     dialect: Dialect
     shown: str
-    table: str | None = None
-    query: str | None = None
+    table: str = ""
+    query: str = ""
 
     @property
     def source(self) -> str:
@@ -121,7 +121,7 @@ class EngineRows(NamedTuple):
             pairs=pairs,
             logit=chosen.logit,
         )
-        if request.positive is None:
+        if not request.positive:
             kind = self.connection.types(self.source).get(request.label, "")
             request = replace(request, whole_labels=is_whole(kind))
         together = called is None and len(chosen.score) == 2 and chosen.missing == "error"
@@ -142,7 +142,7 @@ class EngineRows(NamedTuple):
                     f"name columns of fewer values with {Hint('group')}",
                 )
         self._need_rows(table)
-        of_role = {"label": request.label, "weight": request.weight or "", "cluster": request.cluster or ""}
+        of_role = {"label": request.label, "weight": request.weight, "cluster": request.cluster}
         of_role |= {} if request.pairs else {"score": request.score[0]}
         counts = Columns(
             request.score, group=request.group, cluster=request.cluster, aggregated=True, missing=chosen.missing
@@ -208,7 +208,7 @@ class EngineRows(NamedTuple):
 def _levels(request: CountRequest, hold: bool, together: bool) -> Iterator[CountRequest]:
     """Ways to count every score, the one that tells most of the rows first."""
     for pairs in (True, False) if together and not request.pairs else (request.pairs,):
-        for by_weight in (True, False) if hold and request.weight is not None else (False,):
+        for by_weight in (True, False) if hold and request.weight else (False,):
             yield replace(request, cells=False, thresholds=(), pairs=pairs, by_weight=by_weight)
 
 
@@ -230,18 +230,18 @@ def read_engine(
     table, query = engine.table, engine.query
     if isinstance(engine.connection, str):
         address = address_of(engine.connection)
-        if address.table is not None and table is not None:
+        if address.table and table:
             raise DecalError("the address names a table, and so does table=", "name it once")
         name, shown, table, opened = address.engine, address.shown, address.table or table, connected(address, query)
-    digest = hashlib.sha256((query or "").encode(errors="surrogatepass")).hexdigest()[:8]
-    of = f"table={table}" if query is None else f"query={digest}"
+    digest = hashlib.sha256(query.encode(errors="surrogatepass")).hexdigest()[:8]
+    of = f"query={digest}" if query else f"table={table}"
     with opened as connection:
         rows = EngineRows(connection, DIALECTS[name], f"{shown}?{of}", table, query)
         types = connection.types(rows.source)
         chosen = choose(list(types), columns, shown)
         whole = columns.margin or any(chosen.names(role) for role in OF_WHOLE_ROWS)
         drawn = all(types.values()) and can_draw(chosen) and not chosen.proba
-        if whole or (chosen.features and not (drawn and chosen.cluster is None)):
+        if whole or (chosen.features and not (drawn and not chosen.cluster)):
             try:
                 return as_used(rows.whole(chosen, types), columns)
             except TooManyRows:

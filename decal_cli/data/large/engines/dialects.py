@@ -192,9 +192,9 @@ DIALECTS = {
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
-def label_of(text: str, positive: str | None, dialect: Dialect) -> str:
+def label_of(text: str, positive: str, dialect: Dialect) -> str:
     """The label of a text: 1, 0, 2 for any other value, NULL where it is missing."""
-    if positive is None:
+    if not positive:
         cases = [f"{text} = '1' THEN 1", f"{text} = '0' THEN 0"]  # almost all labels, so that the rest costs nothing
         cases += [f"{_is_natural(text, value, dialect)} THEN {value}" for value in (1, 0)]
     else:

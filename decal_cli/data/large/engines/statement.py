@@ -134,21 +134,21 @@ def types_of(names: Sequence[str]) -> dict[str, str]:
 class CountRequest:
     """What is counted: the rows of a table, or of a query, by score. Errors: DecalError, where it cannot be put.
 
-    positive: the label that counts as 1; None: labels are 0/1 or true/false. thresholds: edges of cells. pairs: whether
+    positive: the label that counts as 1; "": labels are 0/1 or true/false. thresholds: edges of cells. pairs: whether
     rows are counted by two scores at once. logit: whether scores are log-odds. splits: how fine the coarse cells of
     clusters are. whole_labels: labels are whole numbers, and no texts. by_weight: the rows of a level have one weight.
     """
 
     score: tuple[str, ...]
     label: str
-    table: str | None = None
-    query: str | None = None
-    positive: str | None = None
-    weight: str | None = None
+    table: str = ""
+    query: str = ""
+    positive: str = ""
+    weight: str = ""
     group: tuple[str, ...] = ()
     cells: bool = False
     thresholds: tuple[float, ...] = ()
-    cluster: str | None = None
+    cluster: str = ""
     pairs: bool = False
     logit: bool = False
     splits: int = N_SPLITS
@@ -168,7 +168,7 @@ class CountRequest:
                 f"pairs are of two scores, and {len(self.score)} {'is' if len(self.score) == 1 else 'are'} named",
                 f"name two with {Hint('score')}",
             )
-        if self.cells and self.pairs and self.cluster is not None:
+        if self.cells and self.pairs and self.cluster:
             raise DecalError(
                 "clusters of two scores are counted by every pair of scores, and cells of both do not hold them",
                 f"round the scores in {Hint('query')}, or draw a sample of clusters",
@@ -192,13 +192,13 @@ class CountRequest:
     @property
     def by_cluster(self) -> bool:
         """Whether clusters are counted by coarse cells, beside the cells of all rows."""
-        return self.cells and self.cluster is not None and self.cluster not in self.group
+        return self.cells and self.cluster not in ("", *self.group)
 
     @property
     def texts(self) -> dict[str, str]:
         """Columns of the user by which rows are counted, and what the statement calls them."""
         ours = {name: f"decal_g{number}" for number, name in enumerate(self.group, 1)}
-        return ours if self.cluster is None or self.cluster in ours else {**ours, self.cluster: "decal_c"}
+        return ours if self.cluster in ("", *ours) else {**ours, self.cluster: "decal_c"}
 
     @property
     def scores(self) -> list[str]:
@@ -221,14 +221,14 @@ def select(columns: Sequence[str], source: str) -> str:
     return "    SELECT\n" + ",\n".join(f"        {each}" for each in columns) + f"\n    FROM {source}"
 
 
-def source_of(table: str | None, query: str | None, dialect: Dialect) -> str:
+def source_of(table: str, query: str, dialect: Dialect) -> str:
     """What stands after FROM: a table or a query, one of which is named. Errors: DecalError."""
-    if (table is None) == (query is None):
+    if bool(table) == bool(query):
         raise DecalError("rows come from one table or from one query", f"name a table, or give {Hint('query')}")
-    if table is not None:
+    if table:
         return dialect.table(table)
     # On lines of its own, so that a comment at its end comments out nothing of ours.
-    text = (query or "").strip().rstrip(";")
+    text = query.strip().rstrip(";")
     if "\0" in text or text != text.encode(errors="ignore").decode():
         raise DecalError(f"{Hint('query')} is not text in UTF-8", "correct it")
     return f"(\n{text}\n    ) AS decal_query"
@@ -238,7 +238,7 @@ def size_of(request: CountRequest, dialect: Dialect, most: int | None = None) ->
     """The statement that counts rows, and about how many texts they have; of the first rows, scores and weights too."""
     source, columns = source_of(request.table, request.query, dialect), [*map(dialect.name, request.texts)]
     if most is not None:
-        weight = [request.weight] if request.by_weight and request.weight is not None else []
+        weight = [request.weight] if request.by_weight and request.weight else []
         columns = [*map(dialect.name, request.score), *columns, *map(dialect.name, weight)]
         head = f"    SELECT {', '.join(dict.fromkeys(columns))} FROM {source}\n    LIMIT {most}"
         source = f"(\n{head}\n) AS decal_head"
@@ -260,7 +260,7 @@ class _Statement(CountRequest):
     @property
     def weighted(self) -> bool:
         """Whether rows have weights."""
-        return self.weight is not None
+        return bool(self.weight)
 
     @property
     def keys(self) -> list[str]:
@@ -269,7 +269,7 @@ class _Statement(CountRequest):
 
     def text(self) -> str:
         parts = {"decal_given": select([*self._given()], source_of(self.table, self.query, self.dialect))}
-        if self.positive is not None:
+        if self.positive:
             # Read by itself, not by way of decal_given: Postgres would write down what is read twice.
             labels = select([self._label()], source_of(self.table, self.query, self.dialect))
             source = f"(\n{labels}\n    ) AS decal_all"
@@ -301,7 +301,7 @@ class _Statement(CountRequest):
             score = dialect.as_double(dialect.name(name))
             yield f"{_probability(score, dialect) if self.logit else score} AS {ours}"
         yield self._label()
-        if self.weight is not None:
+        if self.weight:
             weight = dialect.as_double(dialect.name(self.weight))
             yield f"CASE WHEN {dialect.is_nan(weight)} THEN NULL ELSE {weight} END AS decal_weight"
 
@@ -314,7 +314,7 @@ class _Statement(CountRequest):
         columns, sources = [*self.keys, "decal_y", *(["decal_weight"] if self.weighted else [])], ["decal_given"]
         label = "decal_y" if self.whole_labels else label_of("decal_y", self.positive, self.dialect)
         columns.append(f"{label} AS decal_label")
-        if self.positive is not None:
+        if self.positive:
             columns += ["decal_other", "decal_never"]
             sources.append("decal_labels")
         if self.models:
@@ -334,13 +334,13 @@ class _Statement(CountRequest):
         words = {
             "outside": " OR ".join(map(self._outside, self.sides)),
             "absent": " OR ".join(f"decal_s{s} IS NULL OR {self.dialect.is_nan(f'decal_s{s}')}" for s in self.sides),
-            "cluster": self.texts.get(self.cluster or "", ""),
+            "cluster": self.texts.get(self.cluster, ""),
             "infinite": self.dialect.number(math.inf),
         }
         return _case(
             f"WHEN {each.condition.format(**words)} THEN {code}"
             for code, each in enumerate(PROBLEMS.values(), 1)
-            if not each.needs or known[each.needs] is not None
+            if not each.needs or known[each.needs]
         )
 
     def _rows(self) -> Iterator[str]:
@@ -364,7 +364,7 @@ class _Statement(CountRequest):
         )
         values = {"score": score, "label": "decal_y"}
         values |= {"weight": "decal_weight"} if self.weighted else {}
-        values |= {} if self.positive is None else {"other": "decal_other"}
+        values |= {"other": "decal_other"} if self.positive else {}
         wrong = (
             f"WHEN {code} THEN {self.dialect.as_text(values[each.value])}"
             for code, each in enumerate(PROBLEMS.values(), 1)
