@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.online.judged import Judged, OnlineRule, judge_online
@@ -127,15 +127,15 @@ def _new_plan(given: Asked, stream: Stream, logit: bool, whole_stream: bool) -> 
     task = plan.two_actions("online")
     if task is None:
         raise DecalError("a replay needs the decision it is for", GIVE_TASK)
-    every = over_time.every
+    every, columns = over_time.every, cast(dict[str, Any], stream.columns)
     start = OnlinePlan(
         task=task,
         methods=(),
         clock=stream.clock,
-        score=None if stream.score is None else str(stream.columns["score"][0]),
+        score=columns.get("score", (None,))[0],
         time=given.data.time if isinstance(given.data.time, str) else None,
-        group=None if stream.group is None else str(stream.columns["group"][0]),
-        cluster=None if stream.cluster is None else str(stream.columns["cluster"]),
+        group=columns.get("group", (None,))[0],
+        cluster=columns.get("cluster"),
         logit=logit,
         delay=Delay.parse(str(over_time.delay or 0)),
         every=unasked_period(stream.time, stream.clock, whole_stream) if every is None else Period.parse(str(every)),

@@ -107,13 +107,13 @@ def _apply_state(replay: Replay, rows: NewRows, model: str, output: str, name: s
     batches = list(rows.batches())
     known = np.concatenate([batch.known for batch in batches])
     time, clock = read_times(rows.source, plan.time) if plan.time else (np.arange(len(known)), plan.clock)
+    score = np.concatenate([batch.rows.score for batch in batches])
+    label, no_text, time = np.zeros(len(score), dtype=np.uint8), np.zeros(len(score), dtype=str), time[known]
     group, cluster = (
-        np.concatenate([batch.rows.groups[each] for batch in batches]) if each else None
+        np.concatenate([batch.rows.groups[each] for batch in batches]) if each else no_text
         for each in (plan.group, plan.cluster)
     )
-    score = np.concatenate([batch.rows.score for batch in batches])
-    label = np.zeros(len(score), dtype=np.uint8)
-    stream = Stream((), {}, (), (), clock, score, label, 0, time[known], group=group, cluster=cluster)
+    stream = Stream((), {}, (), (), clock, score, label, 0, time, time, group, cluster, np.arange(len(score)))
     check_goes_on(replay, stream, model)
     predictions = replay.ahead(stream)
     ends = np.cumsum([len(batch.rows) for batch in batches])[:-1]

@@ -29,9 +29,9 @@ from decal_cli.tables.table import Floats, Ints
 class Stream:
     """Rows in the order of time, checked. All arrays are of shape (T,).
 
-    score: in [0, 1], None where there is none. label: uint8; those from `labelled` on are not known. time: never
-    decreasing, as `clock` says. arrival: when the label of each row came in; None where no column says it. group,
-    cluster: texts, or None. row_numbers: which rows of the files they are, from 0; None: all.
+    score: in [0, 1], 0 where there is none. label: uint8; those from `labelled` on are not known. time: never
+    decreasing, as `clock` says. arrival: when the label of each row came in; its time where no column says it. group,
+    cluster: texts, "" where there are none. row_numbers: which rows of the files they are, from 0.
     """
 
     inputs: tuple[Input, ...]
@@ -39,28 +39,23 @@ class Stream:
     guessed: tuple[str, ...]
     notes: tuple[str, ...]
     clock: Clock
-    score: Floats | None
+    score: Floats
     label: NDArray[np.uint8]
     labelled: int
     time: NDArray[Any]
-    arrival: NDArray[Any] | None = None
-    group: NDArray[Any] | None = None
-    row_numbers: Ints | None = None
-    cluster: NDArray[Any] | None = None
+    arrival: NDArray[Any]
+    group: NDArray[Any]
+    cluster: NDArray[Any]
+    row_numbers: Ints
 
     def __len__(self) -> int:
         """Number of rows, T."""
         return len(self.label)
 
-    @property
-    def numbers(self) -> Ints:
-        """Which rows of the files they are, from 0, shape (T,)."""
-        return np.arange(len(self)) if self.row_numbers is None else self.row_numbers
-
     def only(self, kept: NDArray[np.bool_]) -> Stream:
         """These rows of it; kept: shape (T,)."""
         cut = {each.name: of_rows(getattr(self, each.name), kept) for each in fields(self)}
-        cut |= {"row_numbers": self.numbers[kept], "labelled": int(kept[: self.labelled].sum())}
+        cut["labelled"] = int(kept[: self.labelled].sum())
         return Stream(**cut | ({"time": np.arange(int(kept.sum()))} if self.clock == "rows" else {}))
 
 
@@ -86,7 +81,8 @@ def stream_of(sources: Sequence[Source], columns: Columns, arrival: str, with_sc
     parts = parts_of(sources, chosen)
     label = labels_of(parts, chosen.label, replace(chosen, missing="drop"))
     kept, notes, labelled = np.ones(parts.n_rows, dtype=bool), list[str](), parts.n_rows
-    score = cluster = arrived = groups = None
+    score, no_text = np.zeros(parts.n_rows), np.zeros(parts.n_rows, dtype=str)
+    groups = cluster = no_text
 
     def drop(rows: np.ndarray, why: str) -> None:
         """Leave out these rows, and say so."""
@@ -122,6 +118,7 @@ def stream_of(sources: Sequence[Source], columns: Columns, arrival: str, with_sc
     if not kept[:labelled].any():
         raise DecalError(f"{parts.shown}: no row {'with a label ' if kept.any() else ''}is left", "name other columns")
     time, clock = _time(parts, chosen.time, kept)
+    arrived = time
     if arrival:
         arrived, of_arrival = times_of(parts, arrival)
         if of_arrival != clock:
@@ -138,7 +135,8 @@ def stream_of(sources: Sequence[Source], columns: Columns, arrival: str, with_sc
                 "name a column of fewer: every group has forecasters of its own",
             )
     of_files = inputs, chosen.roles(), chosen.guessed, tuple(notes), clock
-    stream = Stream(*of_files, score, label, labelled, time, arrived, groups, cluster=cluster)
+    numbers = np.arange(parts.n_rows)
+    stream = Stream(*of_files, score, label, labelled, time, arrived, groups, cluster, numbers)
     return stream if kept.all() else stream.only(kept)
 
 

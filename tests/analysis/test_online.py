@@ -38,15 +38,16 @@ def stream_of_rows(seed: int, delay: str) -> Stream:
     label = (rng.random(ROWS) < score**2).astype(np.uint8)
     # Three rows have the same time.
     time = np.arange(ROWS) // 3 * DAY
-    arrival = time + rng.integers(0, 20, ROWS) * DAY if delay == "column" else None
+    arrival = time + rng.integers(0, 20, ROWS) * DAY if delay == "column" else time
     group = rng.choice(["a", "b"], ROWS)
     columns = {"score": ("p",), "label": "y", "group": ("g",)}
-    return Stream((), columns, (), (), "dates", score, label, ROWS, time, arrival, group)
+    of_rows = time, arrival, group, np.full(ROWS, ""), np.arange(ROWS)
+    return Stream((), columns, (), (), "dates", score, label, ROWS, *of_rows)
 
 
 def replay_of(stream: Stream, delay: str) -> Replay:
     late, every = Delay.parse(DELAYS[delay]), unasked_period(stream.time, "dates")
-    cluster = None if stream.cluster is None else "c"
+    cluster = stream.columns.get("cluster")
     plan = OnlinePlan(TASK, (), "dates", "p", "t", "g", cluster, delay=late, every=every, seed=3)
     return Replay(online_plan((*ONLINE, *SHORT), 50, plan))
 
@@ -62,7 +63,7 @@ def known_from(stream: Stream, delay: str) -> np.ndarray:
                 "none": True,
                 "rows": later - row > 15,
                 "time": stream.time[later] - stream.time[row] >= 6 * DAY,
-                "column": stream.arrival is not None and stream.arrival[: row + 1].max() <= stream.time[later],
+                "column": stream.arrival[: row + 1].max() <= stream.time[later],
                 "longer than the stream": False,
             }[delay]
             if known:
@@ -145,10 +146,11 @@ def test_rows_that_hold_the_same_have_the_same_digest_and_no_others() -> None:
         (0.0, 0, "a", "a"),
         (-0.0, 0, "a", "b"),
     ]
-    score, label, *texts = (np.array(column) for column in zip(*rows, strict=True))
-    digests = digests_of(score, label, *texts).tolist()
+    plan = replay_of(in_clusters(stream_of_rows(1, "none"), 3), "none").plan
+    columns = [np.array(column) for column in zip(*rows, strict=True)]
+    digests = digests_of(plan, *columns).tolist()
     assert digests[-1] == digests[0] and len(set(digests)) == len(rows) - 1
-    assert digests[0] not in digests_of(score, label, texts[0], None).tolist()
+    assert digests[0] not in digests_of(replace(plan, cluster=None), *columns).tolist()
 
 
 def test_sums_are_those_of_the_rows() -> None:

@@ -488,13 +488,13 @@ def _pairs(of_rows: Values) -> int:
     return int((counts * (counts - 1)).sum())
 
 
-def digests_of(score: Floats, label: Labels, *texts: Values | None) -> Digests:
+def digests_of(plan: OnlinePlan, score: Floats, label: Labels, group: Values, cluster: Values) -> Digests:
     """A hash of what each row holds, shape (T,): two rows that differ have the same one with a chance of 1 in 2^64."""
     from hashlib import blake2b
 
     digest = _mixed((score + 0.0).view(np.uint64), label.astype(np.uint64))
-    for column in texts:
-        if column is not None:
+    for name, column in ((plan.group, group), (plan.cluster, cluster)):
+        if name:
             values, place = np.unique(column.astype(str), return_inverse=True)
             each = [int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") for text in values.tolist()]
             digest = _mixed(digest, np.array(each, dtype=np.uint64)[place])
@@ -631,18 +631,17 @@ class Replay(Resumable):
         rows, cluster = self._part(stream, slice(stream.labelled, len(stream)))
         return self._predicted(rows, copy.deepcopy(self.forecasters), len(self.held.label), cluster)[0]
 
-    def _part(self, stream: Stream, part: slice) -> tuple[WaitingRows, Values | None]:
+    def _part(self, stream: Stream, part: slice) -> tuple[WaitingRows, Values]:
         """Some rows of a stream, and their clusters."""
-        count = part.stop - part.start
-        score = np.zeros(count) if stream.score is None else stream.score[part].astype(float)
-        time = self.rows + np.arange(count) if stream.clock == "rows" else stream.time[part]
-        arrival = time if stream.arrival is None else stream.arrival[part]
-        group = np.full(count, "") if stream.group is None else stream.group[part]
-        rows = WaitingRows(score, stream.label[part], time, arrival, group.astype(object))
-        return rows, None if stream.cluster is None else stream.cluster[part]
+        time, arrival = stream.time[part], stream.arrival[part]
+        if stream.clock == "rows":
+            time = arrival = self.rows + np.arange(part.stop - part.start)
+        group = stream.group[part].astype(object)
+        rows = WaitingRows(stream.score[part].astype(float), stream.label[part], time, arrival, group)
+        return rows, stream.cluster[part]
 
     def _predicted(
-        self, rows: WaitingRows, forecasters: Mapping[str, Forecaster], most: int, cluster: Values | None
+        self, rows: WaitingRows, forecasters: Mapping[str, Forecaster], most: int, cluster: Values
     ) -> tuple[Predictions, Ints]:
         """What each predicts, from at most so many of the labels that are held; and from how many, row by row.
 
@@ -651,7 +650,7 @@ class Replay(Resumable):
         both = self.held.then(rows)
         before = len(self.held.label)
         known = np.minimum(self.plan.delay.known(both.time, both.arrival, self.plan.clock)[before:], most)
-        if self.clusters is not None and cluster is not None:
+        if self.clusters is not None:
             runs = self.clusters.runs_of(cluster, self.rows)
             known = np.minimum(known, runs.first[runs.of_row] - (self.rows - before))
         predictions = {}
@@ -660,9 +659,9 @@ class Replay(Resumable):
             predictions[key] = each.replay(both.score, both.label, known, *group)
         return predictions, known
 
-    def _count(self, rows: WaitingRows, predictions: Predictions, known: Ints, cluster: Values | None) -> None:
+    def _count(self, rows: WaitingRows, predictions: Predictions, known: Ints, cluster: Values) -> None:
         task, plan, label = self.plan.task, self.plan, rows.label
-        within = None if self.clusters is None or cluster is None else self.clusters.advance(cluster, self.rows)
+        within = None if self.clusters is None else self.clusters.advance(cluster, self.rows)
         acts = {
             key: each >= (task.decision_threshold if key == AS_IT_IS else task.threshold)
             for key, each in predictions.items()
@@ -690,9 +689,8 @@ class Replay(Resumable):
         self.course.advance(self.rows + 1, rows.time, log_e, sums)
         # What the latest rows are, so that they are known when they come again.
         last = slice(-MAX_LATEST, None)
-        texts = (None if plan.group is None else rows.group[last], None if cluster is None else cluster[last])
         time = np.zeros_like(rows.time[last]) if plan.clock == "rows" else rows.time[last]
-        self.latest.then(time, digests_of(rows.score[last], label[last], *texts))
+        self.latest.then(time, digests_of(plan, rows.score[last], label[last], rows.group[last], cluster[last]))
         warm = label[: max(plan.warm_up - self.rows, 0)]
         self.warm = [self.warm[0] + len(warm), self.warm[1] + int(warm.sum())]
         self.rows, self.positives = self.rows + len(label), self.positives + int(label.sum())
@@ -822,12 +820,12 @@ def predicted_columns(
     stream: Stream, plan: OnlinePlan, predictions: Predictions, ahead: Predictions
 ) -> dict[str, Values]:
     """Columns of the rows of a stream: number, time, score, label, masked where it is not known, and predictions."""
-    columns: dict[str, Values] = {"row": stream.numbers + 1}
+    columns: dict[str, Values] = {"row": stream.row_numbers + 1}
     if stream.clock != "rows":
         columns[str(stream.columns["time"])] = stream.time.astype("M8[ns]") if stream.clock == "dates" else stream.time
-    if plan.score is not None and stream.score is not None:
+    if plan.score:
         columns[plan.score] = stream.score
-    if plan.group is not None and stream.group is not None:
+    if plan.group:
         columns[plan.group] = stream.group
     unknown = np.arange(len(stream)) >= stream.labelled
     columns[str(stream.columns["label"])] = np.ma.masked_array(stream.label, unknown)

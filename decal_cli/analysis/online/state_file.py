@@ -163,7 +163,7 @@ def unknown_rows(stream: Stream, replay: Replay, skip: bool, shown: str) -> Stre
     skip: whether single rows that it has taken before are dropped too. Errors: DecalError where there are such rows and
     skip is False.
     """
-    of_file = np.searchsorted(np.cumsum([each.rows for each in stream.inputs]), stream.numbers, side="right")
+    of_file = np.searchsorted(np.cumsum([each.rows for each in stream.inputs]), stream.row_numbers, side="right")
     kept = np.ones(len(stream), dtype=bool)
     for number, each in enumerate(stream.inputs):
         if each.sha256 in replay.files:
@@ -176,9 +176,9 @@ def unknown_rows(stream: Stream, replay: Replay, skip: bool, shown: str) -> Stre
         return stream
     rows = slice(stream.labelled)
     time = np.zeros(stream.labelled, dtype=int) if stream.clock == "rows" else stream.time[rows]
-    score = np.zeros(len(stream)) if stream.score is None else stream.score.astype(float)
-    texts = (each if each is None else each[rows] for each in (stream.group, stream.cluster))
-    known = replay.latest.among(time, digests_of(score[rows], stream.label[rows], *texts), replay.rows)
+    score, label = stream.score[rows].astype(float), stream.label[rows]
+    digests = digests_of(replay.plan, score, label, stream.group[rows], stream.cluster[rows])
+    known = replay.latest.among(time, digests, replay.rows)
     if not known:
         return stream
     if not skip:
