@@ -112,7 +112,7 @@ class Asked(NamedTuple):
         said: dict[str, Any] = {}
         for name, given in self.said.items():
             option = DECLARATIONS[name]
-            if isinstance(given, str) and not given:
+            if isinstance(given, str) and not (given or option.choices):
                 raise DecalError(f"{Hint(name)} is empty", "give a value, or leave it out")
             if name in ROLES:
                 listed = names_of(name, given) if named or name == "score" else ()

@@ -271,14 +271,14 @@ def value_of(declared: Option, given: Any) -> Any:
         return [value_of(replace(declared, kind=get_args(kind)[0]), each) for each in given or ()]
     if not isinstance(given, str):
         return given
-    if not given and not declared.argument:
-        raise DecalError(f"{words} is empty", "give a value, or leave it out")
     if declared.choices and given not in declared.choices:
         # Late: help has no use for it.
         from decal_cli.declarations.spec import near
 
         flag = declared.flag if declared.flag.startswith("--") else words
         raise DecalError(f"{flag} {given!r} is not one of {', '.join(declared.choices)}", near(given, declared.choices))
+    if not (given or declared.argument):
+        raise DecalError(f"{words} is empty", "give a value, or leave it out")
     if kind not in (int, float) or (declared.ranged and given.count(":") == 1):
         return given
     try:

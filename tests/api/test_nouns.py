@@ -143,6 +143,12 @@ def test_rows_come_from_one_engine() -> None:
         decal.evaluate(decal.Data(["duckdb:a.duckdb?table=t", "duckdb:b.duckdb?table=t"], score="p", label="y"), 0.3)
 
 
+@pytest.mark.parametrize("name", ["weight", "positive", "classes", "capacity"])
+def test_an_empty_text_names_nothing_and_is_refused(name: str) -> None:
+    with pytest.raises(decal.DecalError, match=f"{name}= is empty; give a value, or leave it out"):
+        decal.evaluate(decal.Data({"p": P, "y": Y}, score="p", label="y"), 0.3, **{name: ""})
+
+
 def test_a_noun_shows_what_was_said() -> None:
     assert (
         repr(decal.Data("a.csv").by("site").at_prevalence(0.1))
