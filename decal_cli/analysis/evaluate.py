@@ -402,7 +402,7 @@ def _report(dataset: Dataset, model: Predictions, group: str | None, rows: Rows,
         results=results,
         levels=0 if classes else len(rows.table),
         dropped=model.dropped,
-        features=rows.features is not None,
+        features=rows.has_features,
         unlearnable=() if dataset.features is None else dataset.features.unlearnable,
     )
     return report.with_sections(
@@ -499,7 +499,7 @@ def shown_choices(dataset: Dataset, plan: Plan) -> tuple[MetricSpec, ...]:
     of_classes, by_row, limited = bool(dataset.classes), plan.by_row, dataset.capacity is not None
     more = set()
     if not of_classes and not by_row:
-        with_features = any(model.rows.features is not None for model in dataset.models)
+        with_features = any(model.rows.has_features for model in dataset.models)
         more = {IRREDUCIBLE if with_features else WORST}
     return tuple(
         choice

@@ -248,7 +248,7 @@ def _comparable(test: Dataset, dataset: Dataset) -> Dataset:
 
 def _need_same_kinds(training: Predictions, rows: Rows, where: str) -> None:
     """Errors: DecalError, where a feature of these rows is of another kind than in the training file."""
-    if rows.features is None or training.rows.features is None:
+    if not (rows.has_features and training.rows.has_features):
         return
     have, want = rows.typed.kinds, training.rows.typed.kinds
     if len(have) != len(want):
@@ -308,7 +308,7 @@ def saved_model(
     # A model asks of new rows what it looks at, not what else was named when it was fitted.
     method = chosen.declared
     rows = training.rows
-    with_features = method.takes("features") and rows.features is not None
+    with_features = method.takes("features") and rows.has_features
     kinds = rows.typed.kinds if with_features else ()
     names = training.feature_names if with_features else ()
     return Saved(
@@ -339,7 +339,7 @@ def how_judged(fitting: Fitting) -> str:
     """Which rows the figures are of, in words: never those that the model was fitted to."""
     judged = fitting.judged.reports[0].rows
     rows = many(judged, "row")
-    if fitting.cross_fitted and fitting.training.rows.time is not None:
+    if fitting.cross_fitted and fitting.training.rows.in_time:
         return (
             f"on {judged:,} of {len(fitting.training.rows):,} rows, those after the first block: each row is scored by "
             "a model that was fitted to earlier rows only"

@@ -176,7 +176,7 @@ class TriedOn:
         won = np.vstack([0 * now, *(self._decisions(each.applied).won() - now - each.cost for each in fitted)])
         held_out = np.empty(len(rows))
         for k in np.unique(fold):
-            here, others = fold == k, fold != k if rows.time is None else fold < k
+            here, others = fold == k, fold < k if rows.in_time else fold != k
             held_out[here] = won[(won[:, others] @ weight[others]).argmax(), here]
         names = tuple(each.chosen.key for each in fitted)
         gain = self._result(rows.units.mean(held_out).widened(WIDENED))
@@ -257,7 +257,7 @@ def usual_methods(rows: Rows, best: BestRecalibrator | None) -> tuple[MethodSpec
     """What recalibrates the score, of several classes the best scaling, and what uses the features if there are any."""
     scaling = CLASS_RECALIBRATION if best is None else best.method
     recalibration = scaling if rows.classes else RECALIBRATION
-    names = (recalibration,) if rows.features is None else (recalibration, POST_TRAINING)
+    names = (recalibration, POST_TRAINING) if rows.has_features else (recalibration,)
     return tuple(map(METHODS.parse, names))
 
 

@@ -217,7 +217,7 @@ def _add_estimates(points: list[Record], fit: Training, inputs: Inputs, tasks: S
     of_tasks, of_all, at_any = OF_NAMED_TASKS, OF_CLASSES if fit.classes else (), inputs
     if not setting.tasks:
         # The intervals of the grouping loss, which take trees on fewer rows, are not asked for.
-        regions = None if fit.features is None else build_regions(fit, seed=fit.seed, loss_only=True)
+        regions = build_regions(fit, seed=fit.seed, loss_only=True) if fit.has_features else None
         inputs = inputs.override(regions)
         of_tasks, of_all, at_any = OF_TASKS, OF_SCORES, inputs.at(task_of(EVEN))
 

@@ -154,7 +154,7 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             regions = probed = featured = None
-            if rows.features is not None:
+            if rows.has_features:
                 regions, probed = build_regions(rows, seed=plan.seed), build_probe(rows, seed=plan.seed)
                 featured = FeaturedRows(regions, hold_out(rows, seed=plan.seed), probed)
             curves = curves_of(
@@ -445,7 +445,7 @@ def _by_group(at_each: list[Rows]) -> Iterator[tuple[str | None, list[Rows]]]:
 def _names(rows: Rows, plan: Plan, series: TaskSeries) -> tuple[Names, Names]:
     """Metrics of what decisions are worth, and of whom places find: of several classes there is no label 1."""
     if series.kind != CAPACITY:
-        worth = WORTH if rows.features is not None else tuple(name for name in WORTH if name not in OF_FEATURES)
+        worth = WORTH if rows.has_features else tuple(name for name in WORTH if name not in OF_FEATURES)
         return worth if rows.selection is None else (*worth, *AT_CAPACITY), ()
     if rows.classes:
         return OF_PLACES, ("least_gain",)

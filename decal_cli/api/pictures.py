@@ -48,7 +48,7 @@ def draw_picture(
 def sweep_for(data: Dataset, plan: Plan, picture: str) -> Sweep:
     """The curves that a picture shows. Errors: DecalError, where it needs what was not given."""
     one_of("picture", picture, PICTURES)
-    if picture == "grouping" and all(model.rows.features is None for model in data.models):
+    if picture == "grouping" and not any(model.rows.has_features for model in data.models):
         raise DecalError("grouping shows how rows of equal scores differ", "give features=")
     if picture == "waterfall" and plan.task is None:
         raise DecalError("waterfall shows the gains of a decision", "give threshold=, utility=, costs or odds=")

@@ -194,7 +194,7 @@ class Encoded:
     fitted: Model
 
     def __call__(self, rows: Unlabelled) -> Applied:
-        if rows.features is None:
+        if not rows.has_features:
             raise Undefined(NO_FEATURES)
         return self.fitted(replace(rows, features=self.encoder(rows.typed)))
 
@@ -210,7 +210,8 @@ def encoded(rows: R, *, seed: int) -> tuple[Encoder | None, R]:
     None, and the rows as they are, where the features are numbers without gaps, or where there are none. With several
     classes, log-odds of categories are those of the most frequent class against the rest.
     """
-    if rows.features is None or (features := rows.typed).plain:
+    features = rows.typed
+    if features.plain:
         return None, rows
     order = Seed(seed).generator("encoding").permutation(len(rows))
     coded = [kind for kind in features.kinds if kind in CODED]
@@ -305,7 +306,7 @@ def _folds(rows: Rows, order: Ints) -> Ints:
     """The fold of each row; clusters stay whole, as far as there are enough of them."""
     fold = np.empty(len(rows), dtype=np.int64)
     fold[order] = np.arange(len(rows)) % FOLDS
-    if rows.unit is None or int(rows.unit.max()) + 1 < FOLDS:
+    if rows.unit is None or rows.clusters < FOLDS:
         return fold
     return fold[np.unique(rows.unit, return_index=True)[1]][rows.unit]
 

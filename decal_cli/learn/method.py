@@ -58,7 +58,7 @@ class Training(Rows):
 
     def lacks(self, need: Need) -> bool:
         """Whether the user did not give this."""
-        return not {"groups": self.groups, "task": self.binary is not None, "features": self.features is not None}[need]
+        return not {"groups": self.groups, "task": self.binary is not None, "features": self.has_features}[need]
 
     def cached(self, key: object, compute: Callable[[], T]) -> T:
         """compute(), computed once under this key for these rows, and shared by all tasks."""
@@ -194,7 +194,7 @@ def try_out(spec: MethodSpec, rows: Training) -> Performance:
 
 def folds_of(rows: Training) -> Ints:
     """The fold that each row is held out in when a method is tried, shape (T,); rows with a time: their block."""
-    if rows.time is not None:
+    if rows.in_time:
         return rows.block
     fold = np.empty(len(rows), dtype=np.int64)
     fold[rows.order] = rows.take(rows.order).folds(rows.generator(FOLDS))
@@ -206,9 +206,8 @@ def fitted_folds(spec: MethodSpec, rows: Training) -> Iterator[tuple[Mask, Model
     if len(rows) < 2 * FEWEST_ROWS:
         raise too_few(2 * FEWEST_ROWS)
     fold = folds_of(rows)
-    in_time = rows.time is not None
-    for k in range(1 if in_time else 0, int(fold.max()) + 1):
-        others = rows.take(fold < k if in_time else fold != k)
+    for k in range(int(rows.in_time), int(fold.max()) + 1):
+        others = rows.take(fold < k if rows.in_time else fold != k)
         yield fold == k, fit(spec, others), others
 
 
@@ -224,7 +223,7 @@ def training_rows(model: Predictions, task: Decision | None, seed: int) -> Train
         rows.period,
         groups=rows.groups,
         amounts=rows.amounts,
-        features=None if rows.features is None else rows.typed,
+        features=rows.typed if rows.has_features else None,
         time=rows.time,
         classes=rows.classes,
         task=binary or task,

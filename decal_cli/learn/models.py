@@ -157,6 +157,6 @@ def name_of(cls: type) -> str:
 
 def features_of(rows: Unlabelled) -> Matrix:
     """The features of rows as numbers, shape (T, d), NaN where missing. Errors: Undefined, where there are none."""
-    if rows.features is None:
+    if not rows.has_features:
         raise Undefined(NO_FEATURES)
     return rows.matrix

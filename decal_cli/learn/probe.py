@@ -539,7 +539,7 @@ def dealt(rows: Rows, seed: int) -> tuple[Ints, Mask]:
     place = np.empty(len(rows), dtype=np.int64)
     bare = replace(rows, groups={}, features=None)
     order = bare.order
-    if rows.features is not None:
+    if rows.has_features:
         # Features change no fold, but rows that differ in them alone are not alike.
         whole = replace(rows, groups={}).order
         order = whole[bare.take(whole).order]
@@ -555,7 +555,7 @@ MAX_CLASS_DEALS = 3
 
 def build_recalibrated(rows: Rows, *, seed: int) -> Recalibrated:
     """Cross-fitted scalings of rows of several classes, in any order. Errors: Undefined, where there are too few."""
-    rows = rows if rows.features is None else replace(rows, features=rows.typed)
+    rows = replace(rows, features=rows.typed) if rows.has_features else rows
     deals = int(np.clip(WORK // rows.score.size, 1, MAX_CLASS_DEALS))
     first, *others = (_one_deal_of(rows, seed + deal * N_SEEDS) for deal in range(deals))
     return replace(first, others=tuple(others))

@@ -20,7 +20,7 @@ from decal_cli.learn.models import Applied, are_probabilities, is_increasing, mo
 from decal_cli.tables.estimate import ratio
 from decal_cli.tables.features import Matrix
 from decal_cli.tables.resample import FOLDS
-from decal_cli.tables.rows import Rows, Unlabelled
+from decal_cli.tables.rows import Rows, Unlabelled, of_rows
 from decal_cli.tables.table import BINS, Floats, Ints, Mask, Table, tabulate
 from decal_cli.task import Task
 
@@ -226,8 +226,7 @@ class Curve:
 
 def isotonic_fit(rows: Rows, which: NDArray[Any] | slice = slice(None)) -> Curve:
     """Isotonic regression of some of the rows, by mask or index."""
-    weight = None if rows.weight is None else rows.weight[which]
-    return Curve.fitted(tabulate(rows.score[which], rows.label[which], weight))
+    return Curve.fitted(tabulate(*(of_rows(each, which) for each in (rows.score, rows.label, rows.weight))))
 
 
 def fits_of_other_folds(rows: Rows, fold: Ints) -> Floats:

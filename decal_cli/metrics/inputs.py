@@ -107,7 +107,7 @@ class Inputs:
     @property
     def in_time(self) -> bool:
         """Whether fits learn from earlier rows only."""
-        return self.rows is not None and self.rows.time is not None
+        return self.rows is not None and self.rows.in_time
 
     @property
     def task(self) -> Task | None:
@@ -170,7 +170,7 @@ class Inputs:
 
 
 def _featured(rows: Rows) -> Rows:
-    if rows.features is None:
+    if not rows.has_features:
         raise Undefined(COUNTS_HAVE_NONE if rows.counted else NEEDS_FEATURES)
     return rows
 
@@ -225,7 +225,7 @@ def _regrets(q: Inputs) -> Regrets:
 
 def _forward(q: Inputs) -> Forward:
     """The fits to earlier rows, on the rows in the order that their stakes have."""
-    rows = q.rows_or(NO_TIME, q.rows is not None and q.rows.time is not None)
+    rows = q.rows_or(NO_TIME, q.in_time)
     return Forward(rows if q.of_classes else rows.in_order(), q.seed)
 
 

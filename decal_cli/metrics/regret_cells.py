@@ -27,7 +27,7 @@ from decal_cli.tables.classes import ClassTable, best_actions
 from decal_cli.tables.design import root_of
 from decal_cli.tables.estimate import ratio
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities
-from decal_cli.tables.rows import Rows
+from decal_cli.tables.rows import Rows, of_rows
 from decal_cli.tables.table import Floats, Ints, Mask, Table, tabulate
 from decal_cli.tables.units import Units, index_type, runs, summed
 from decal_cli.tables.utilities import Utilities
@@ -342,7 +342,7 @@ def _by_margin(action: Ints, margin: Floats, weight: Floats | None, bins: int) -
     for taken in np.unique(action):
         here = np.flatnonzero(action == taken)
         of_action = np.maximum(margin[here], 0.0)
-        table = tabulate(of_action, np.zeros(len(here), dtype=np.int8), None if weight is None else weight[here])
+        table = tabulate(of_action, np.zeros(len(here), dtype=np.int8), of_rows(weight, here))
         edges = table.score[table.bin_starts(bins)]
         number[here] = np.searchsorted(edges, of_action, side="right") - 1 + cells
         cells += len(edges)

@@ -57,14 +57,14 @@ class CellTable(Table):
     """Cells, each as one level at the mean score of its rows, with the exact sums of what its rows have.
 
     least, greatest: shape (m,), between which the scores of a cell lie. sums: by label, shape (2, 7, m): of w s^k
-    for k = 0..4, w loss and w loss^2; squares: sums with w^2 in place of w, where rows are weighted. What is made of
-    this table (bins, folds, resamples) is a table of the mean scores.
+    for k = 0..4, w loss and w loss^2; squares: sums with w^2 in place of w. What is made of this table (bins, folds,
+    resamples) is a table of the mean scores.
     """
 
     least: Floats
     greatest: Floats
     sums: Floats
-    squares: Floats | None = None
+    squares: Floats
 
     @classmethod
     def of_sums(cls, least: Floats, greatest: Floats, sums: Floats, squares: Floats | None = None) -> CellTable:
@@ -72,10 +72,11 @@ class CellTable(Table):
         neg, pos = sums[:, 0]
         # A mean lies in its cell; rounding must not carry it out and break the order of levels.
         score = np.clip(sums[:, 1].sum(axis=0) / (neg + pos), least, greatest)
-        of_cells: dict[str, Any] = {"least": least, "greatest": greatest, "sums": sums, "squares": squares}
+        of_cells: dict[str, Any] = {"least": least, "greatest": greatest, "sums": sums}
         if squares is None:
-            return cls(score, (neg + pos).astype(np.int64), pos.astype(np.int64), **of_cells)
-        return cls(score, neg + pos, pos, weighted(squares[:, 0].sum(axis=0), squares[1, 0]), **of_cells)
+            return cls(score, (neg + pos).astype(np.int64), pos.astype(np.int64), squares=sums, **of_cells)
+        design = weighted(squares[:, 0].sum(axis=0), squares[1, 0])
+        return cls(score, neg + pos, pos, design, squares=squares, **of_cells)
 
     @cached_property
     def wide(self) -> NDArray[np.bool_]:
@@ -100,8 +101,7 @@ class CellTable(Table):
 
     def _exact(self, value: Floats, square: Floats) -> Estimate:
         """The mean of a value. value, square: the weights of it and of its square in the sums of each label, (2, 7)."""
-        totals = self.sums.sum(axis=2)
-        squares = totals if self.squares is None else self.squares.sum(axis=2)
+        totals, squares = self.sums.sum(axis=2), self.squares.sum(axis=2)
         first = _weighted(value, totals)
         of_squares = np.stack((squares[:, 0], _weighted(value, squares), _weighted(square, squares)), axis=1)
 

@@ -119,8 +119,7 @@ class Population:
             if not self.kept:
                 raise DecalError("cells do not tell how the scores of their rows move", f"add {Hint('keep_scores')}")
             by_label = np.array(self.factors)[:, None, None]
-            squares = t.sums if t.squares is None else t.squares
-            again: Table = CellTable.of_sums(t.least, t.greatest, t.sums * by_label, squares * by_label**2)
+            again: Table = CellTable.of_sums(t.least, t.greatest, t.sums * by_label, t.squares * by_label**2)
         else:
             (score,), n, pos, design = self._merged(t, t.score)
             again = Table(score, n, pos, design)

@@ -51,6 +51,11 @@ class Unlabelled:
         return len(self.score)
 
     @property
+    def has_features(self) -> bool:
+        """Whether they have features."""
+        return self.features is not None
+
+    @property
     def typed(self) -> Features:
         """The features as typed columns, read or cut now where that was put off; no column where there are none."""
         features = self.features() if callable(self.features) else self.features
@@ -111,6 +116,11 @@ class Rows(Unlabelled):
             names, number = np.unique(self.cluster, return_inverse=True)
         return None if len(names) == len(self) else number.reshape(-1)
 
+    @property
+    def clusters(self) -> int:
+        """How many clusters there are; a row that stands by itself is one."""
+        return len(self) if self.unit is None else int(self.unit.max()) + 1
+
     def pairs_with(self, other: Rows) -> PairTable:
         """The pairs of these scores and those of another model; other: the same rows in the same order."""
         pairs = pair_up(self.score, other.score, self.label, self.weight, self.unit)
@@ -123,7 +133,7 @@ class Rows(Unlabelled):
         """
         if self.unit is None:
             return rng.permutation(np.arange(len(self), dtype=index_type(len(self))))
-        clusters = int(self.unit.max()) + 1
+        clusters = self.clusters
         need_clusters(clusters, parts)
         place = rng.permutation(clusters)[self.unit]
         return (place * len(self) // clusters) // parts * parts + place % parts
@@ -139,7 +149,7 @@ class Rows(Unlabelled):
     @property
     def too_few_to_hold_out(self) -> bool:
         """Whether there are too few rows, or clusters, to learn from some and judge on others."""
-        return len(self) < FEWEST_ROWS or (self.unit is not None and int(self.unit.max()) + 1 < FOLDS)
+        return len(self) < FEWEST_ROWS or self.clusters < FOLDS
 
     @cached_property
     def block(self) -> Ints:
@@ -155,10 +165,15 @@ class Rows(Unlabelled):
             raise Undefined(f"needs rows of several times: {Hint('time').words}")
         return block
 
+    @property
+    def in_time(self) -> bool:
+        """Whether fits learn from earlier rows only."""
+        return self.time is not None
+
     @cached_property
     def judged(self) -> Self:
         """The rows that fits are judged on when each is held out: all, or those after the first block of time."""
-        return self if self.time is None else self.take(self.block > 0)
+        return self.take(self.block > 0) if self.in_time else self
 
     def adjusted_confidence(self, confidence: float | None) -> float | None:
         """The confidence to ask of normal quantiles, more for few clusters; None for fewer than allow an interval."""
@@ -194,9 +209,8 @@ class Rows(Unlabelled):
         """Indices that sort the rows by their content alone: score, label, weight, features, and all else."""
         keys = [np.asarray(values, dtype=str) for values in self.groups.values()]
         keys += [column for values in self.amounts.values() for column in np.atleast_2d(values.T)]
-        keys += [each for each in (self.time, self.period, self.unit) if each is not None]
-        keys += [] if self.features is None else [row_hashes(self.typed)]
-        keys += [] if self.weight is None else [self.weight]
+        hashes = row_hashes(self.typed) if self.has_features else None
+        keys += [each for each in (self.time, self.period, self.unit, hashes, self.weight) if each is not None]
         if self.score.ndim > 1:
             return self.class_table.in_content_order(keys)
         return _sorted_by((*keys, self.label, self.score))
@@ -222,7 +236,7 @@ class Rows(Unlabelled):
     @cached_property
     def _ordered(self) -> Self:
         rows = replace(self, features=self.features()) if callable(self.features) else self
-        table = None if self.unit is not None else vars(self).get("table")
+        table = vars(self).get("table") if self.unit is None else None
         alike = {"score": table.score, "label": table.pos} if table is not None and table.one_row_each else {}
         cut = {each.name for each in fields(rows)} - alike.keys()
         ordered = replace(rows, **{name: of_rows(getattr(rows, name), rows.order) for name in cut}, **alike)
@@ -276,7 +290,7 @@ def _sorted_by(keys: Sequence[NDArray[Any]]) -> Ints:
     return order
 
 
-def of_rows(value: Any, which: NDArray[Any]) -> Any:
+def of_rows(value: Any, which: Any) -> Any:
     """What a field of rows holds of these ones: arrays, by name or not, and all that is cut as they are."""
     if callable(value):
         return lambda: value()[which]

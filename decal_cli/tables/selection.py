@@ -84,8 +84,7 @@ class TopK:
     def _neighbours(self) -> tuple[Ints, Neighbours]:
         order = self.order[np.isfinite(self.rank[self.order])]
         rows, at = self.rows, self.next[self.full]
-        unit = None if rows.unit is None else rows.unit[order]
-        return order, Neighbours(self.rank[order], rows.weights[order], unit, at)
+        return order, Neighbours(self.rank[order], rows.weights[order], of_rows(rows.unit, order), at)
 
     def at_next(self, values: Floats) -> LocalMeans:
         """The means of these numbers of the rows, (T,), at the next row of each full list."""

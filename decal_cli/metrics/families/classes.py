@@ -33,6 +33,7 @@ from decal_cli.metrics.regret_cells import N_DRAWS, ClassRegrets
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.estimate import dot
 from decal_cli.tables.memo import once
+from decal_cli.tables.rows import of_rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Ints, Strategy, Table, tabulate
 from decal_cli.tables.units import Estimate, starts_of
@@ -333,7 +334,7 @@ def auc_pairs(c: ClassTable) -> float:
     def of_pair(j: int, k: int) -> float:
         """How well the probability of class j tells the rows of j from those of k."""
         which = (c.label == j) | (c.label == k)
-        weight = None if c.weight is None else c.weight[which]
+        weight = of_rows(c.weight, which)
         return delong(tabulate(np.ascontiguousarray(c.score[which, j]), c.label[which] == j, weight)).value
 
     return float(np.mean([of_pair(j, k) for j in seen.tolist() for k in seen.tolist() if j != k]))
