@@ -104,7 +104,7 @@ class Picked:
 
 def candidates(rows: Training) -> tuple[MethodSpec, ...]:
     """Every method that the user gave enough for, at its defaults."""
-    return tuple(spec for spec in METHODS.specs() if missing(spec, rows) is None)
+    return tuple(spec for spec in METHODS.specs() if not missing(spec, rows))
 
 
 @dataclass(frozen=True)
@@ -454,6 +454,13 @@ LOOKED_AT = (
     *(k / 1000 for k in range(991, 1000)),
 )
 """Thresholds at which advice may change."""
+
+
+def edges_of_advice(plan: Plan) -> Sequence[float]:
+    """Thresholds at which rows are counted, so that advice is exact there."""
+    return sorted({*plan.edges, *LOOKED_AT}) if plan.binary else plan.edges
+
+
 STRIDE = 8
 """How many of them a look further out steps over."""
 LOOKS = 25

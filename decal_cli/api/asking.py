@@ -54,7 +54,7 @@ class Asked(NamedTuple):
     @property
     def plan(self) -> Plan:
         """What is to be computed, without metrics yet."""
-        if self.decision.varied is not None:
+        if self.decision.varied:
             raise DecalError("a number of the decision varies, which is for sweep", "give a decision without vary")
         statistics = self.statistics
         confidence = CONFIDENCE if statistics.confidence is None else real("confidence", statistics.confidence)
@@ -70,7 +70,7 @@ class Asked(NamedTuple):
     def terms(self) -> StatedTerms:
         """How amounts and actions are written; a utility whose rows have names says what its two actions are called."""
         terms, task = self.decision.terms, self.plan.binary
-        return terms if terms.names or task is None or not task.names else replace(terms, names=task.names)
+        return replace(terms, names=task.names) if task and task.names and not terms.names else terms
 
     @property
     def library(self) -> Library:
@@ -83,7 +83,7 @@ class Asked(NamedTuple):
         of them, or it has no query.
         """
         source: Any = self.data.source
-        paths = paths_of(source) or []
+        paths = paths_of(source)
         if any(map(is_address, paths)):
             if len(paths) > 1:
                 fix = "give one address; its query may join tables"
@@ -138,12 +138,12 @@ class Asked(NamedTuple):
 
             count = read_spark if spark else read_engine
             return count(source, self.columns(), tuple(edges or ()), pairs)
-        if (paths := paths_of(source)) is not None:
+        if paths := paths_of(source):
             if edges is None:
                 return read(paths, self.columns(), around.stdin, sampled=not pairs)
             with around.reading() as progress:
                 return read(paths, self.columns(), around.stdin, Counting(tuple(edges), progress, pairs), not pairs)
-        if data.log is not None:
+        if data.log:
             raise DecalError("log= reads files, and the data is in memory", "give the path of the log")
         if "score" in self.said and not is_table(source):
             raise DecalError("score= names columns, and the scores are an array", "leave it out, or give a frame")
@@ -157,14 +157,14 @@ class Asked(NamedTuple):
     def paired(self, edges: Sequence[float]) -> Paired:
         """The two models of a comparison, on the same rows; edges: thresholds of decisions. Errors: DecalError."""
         id_column, paths, around = self.data.id, paths_of(self.source), AROUND.get()
-        columns, asked = self.columns(named=paths is not None), self
+        columns, asked = self.columns(named=bool(paths)), self
         if id_column is not None and not columns.aggregated:
-            if paths is not None and len(paths) > 1:
+            if len(paths) > 1:
                 return join_files(paths, columns, id_column, around.stdin)
             # Ids are read as groups are.
             columns = replace(columns, group=names_of("group", self.data.group))
             asked = self._replace(data=replace(self.data, group=(*columns.group, id_column)))
-        counted = paths is None or not (around.rows or id_column is not None)
+        counted = not (paths and (around.rows or id_column is not None))
         return pair_up(asked.rows(edges if counted else None, pairs=True), columns, id_column)
 
     def of(self, what: str, source: Any) -> Asked:
@@ -231,13 +231,13 @@ def names_of(what: str, given: Any) -> tuple[str, ...]:
     return listed
 
 
-def paths_of(data: Any) -> list[str] | None:
-    """The paths that the data is named by; None where it is in memory."""
+def paths_of(data: Any) -> list[str]:
+    """The paths that the data is named by; none where it is in memory."""
     if isinstance(data, (str, os.PathLike)):
         return [os.fspath(data)]
     if isinstance(data, (list, tuple)) and data and all(isinstance(each, (str, os.PathLike)) for each in data):
         return [os.fspath(each) for each in data]
-    return None
+    return []
 
 
 def number_text(name: str, given: Any) -> str | None:

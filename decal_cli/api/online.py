@@ -81,9 +81,9 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     if said := [name for name in data.said() if name not in OF_STREAM]:
         raise DecalError(f"{said[0]}= is not for rows over time", "leave it out")
     paths, delay = paths_of(data.source), Delay.parse(str(over_time.delay or 0))
-    columns = given.columns(named=paths is not None)
-    begun = None if state is None else state.begun
-    if begun is None:
+    columns = given.columns(named=bool(paths))
+    begun = state and state.begun
+    if not begun:
         specs = [parse(text) for text in names_of("methods", over_time.methods)]
         scoreless = bool(specs) and not any(map(needs_score, specs)) and not columns.score
         beside = delay.column, False if scoreless else None
@@ -96,20 +96,20 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
         beside = of.delay.column, of.score is not None
     with computing() as progress:
         progress("the stream")
-        if paths is not None:
+        if paths:
             stream = read_stream(paths, columns, *beside, AROUND.get().stdin)
         else:
             roles: dict[str, Any] = {"time": data.time, "group": data.group or None, "cluster": data.cluster}
             stream = stream_from_arrays(data.source, data.label, columns, *beside, **roles)
-        replay = begun or Replay(_new_plan(given, stream, columns.logit, whole_stream=state is None))
-        if state is not None:
+        replay = begun or Replay(_new_plan(given, stream, columns.logit, whole_stream=not state))
+        if state:
             stream = unknown_rows(stream, replay, state.skip_known, f"state {state.path}")
             check_goes_on(replay, stream, state.path)
         before, predictions = replay.rows, replay.advance(stream)
-        if state is None:
+        if not state:
             replay.close()
     notes = stream.notes
-    if state is not None:
+    if state:
         write_whole(state.path, state_text(replay).encode(), "state")
         notes += (f"state {state.path} had {many(before, 'row')}, and has {replay.rows:,} now",)
     plan = replace(plan, decision=replay.plan.task)
@@ -125,7 +125,7 @@ def _new_plan(given: Asked, stream: Stream, logit: bool, whole_stream: bool) -> 
     """How the stream is replayed. whole_stream: whether no rows follow. Errors: DecalError, where it cannot be so."""
     plan, (over_time,) = given.plan, given.others
     task = plan.two_actions("online")
-    if task is None:
+    if not task:
         raise DecalError("a replay needs the decision it is for", GIVE_TASK)
     every, columns = over_time.every, cast(dict[str, Any], stream.columns)
     start = OnlinePlan(

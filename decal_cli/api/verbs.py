@@ -119,7 +119,7 @@ def evaluate(
     given = asked(data, decision, statistics, fields)
     plan, pack = given.plan, PACKS.get(str(metrics), NO_PACK)
     named = pack.choices or metrics_of(metrics)
-    if regimes and plan.two_actions(f"evaluate {Hint('regimes')}") is None:
+    if regimes and not plan.two_actions(f"evaluate {Hint('regimes')}"):
         raise DecalError(f"{Hint('regimes')} needs a decision", GIVE_TASK)
     rows = given.rows(plan.edges)
     plan = replace(plan, choices=named or choices_of(metrics, rows, plan, shown_choices))
@@ -164,17 +164,16 @@ def recommend(
     >>> recommend((scores, [score > 0.6 for score in scores]), 0.3).advice.action
     'recalibrate'
     """
-    from decal_cli.analysis.recommend import LOOKED_AT, evidence_choices, recommend, try_methods
+    from decal_cli.analysis.recommend import edges_of_advice, evidence_choices, recommend, try_methods
     from decal_cli.render.results.recommendation import Recommended
 
     given = asked(data, decision, statistics, fields, costs or Costs())
     unknown = unknown_of(given.decision)
-    if unknown is not None or given.plan.decision is None:
+    if unknown or not given.plan.decision:
         return _over_costs(given, unknown, bool(methods))
     plan, terms, preferences = given.plan, given.terms, given.preferences
     chosen = () if methods == "all" else methods_of(methods)
-    edges = plan.edges if plan.binary is None else sorted({*plan.edges, *LOOKED_AT})
-    rows = given.rows(None if methods else edges)
+    rows = given.rows(None if methods else edges_of_advice(plan))
     plan = replace(plan, choices=evidence_choices(bool(rows.classes), AROUND.get().every))
     with computing() as progress:
         if methods:
@@ -196,7 +195,7 @@ def _over_costs(given: Asked, unknown: Unknown | None, tries: bool) -> RangeAnsw
         )
     if given.decision.capacity is not None:
         raise DecalError(f"{Hint('capacity')} needs one decision", f"name it, such as {Hint('threshold', '0.3')}")
-    named = unknown is not None
+    named = bool(unknown)
     unknown = unknown or Unknown("threshold", 0.01, 0.99)
 
     def at(number: float) -> Asked:
@@ -254,7 +253,7 @@ def gate(
     given = asked(data, decision, statistics, fields, rules if isinstance(rules, Rules) else Rules(rules))
     (kept,) = given.others
     parsed = [ruling.parse_rule(text) for text in names_of("rules", kept.rules)]
-    example = ruling.example_rule(given.plan.decision is not None)
+    example = ruling.example_rule(bool(given.plan.decision))
     if not parsed:
         raise DecalError("there is no rule to judge by", f"give for example {Hint('rule', repr(example))}")
     plan = replace(
@@ -357,18 +356,18 @@ def sweep(
     given = asked(data, decision, statistics, fields)
     decision, terms = given.decision, given.decision.terms
     varied = parse_varied(decision.varied) if isinstance(decision.varied, str) else decision.varied
-    capacities = varied if varied is not None and varied.name == CAPACITY else None
+    capacities = varied if varied and varied.name == CAPACITY else None
     text = thresholds_text(thresholds)
     grid = Grid(parse_thresholds(text), None if prior is None else parse_prior(os.fspath(prior)))
     given = given._replace(decision=replace(decision, varied=None))
     plan = given.plan
-    if capacities is not None:
+    if capacities:
         # So that what --per names is read, and the largest capacity is checked against the rows.
         given = given._replace(decision=replace(given.decision, capacity=sweeps.largest(capacities)))
-    rows = given.rows(None if varied is not None else sorted({*plan.edges, *grid.thresholds}))
+    rows = given.rows(None if varied else sorted({*plan.edges, *grid.thresholds}))
     rows.need_no_time("sweep")
     plan = plan.for_rows(rows)
-    if varied is None and not rows.classes and not plan.by_row:
+    if not (varied or rows.classes or plan.by_row):
         with computing() as progress:
             return SweepAnswer(Curves(sweeps.swept(rows, plan, grid, progress), terms=terms), given.library)
     if prior is not None or text != SWEEP_THRESHOLDS:
@@ -377,7 +376,7 @@ def sweep(
             f"drop it; {Hint('vary')} says what takes which values",
         )
     with computing() as progress:
-        if capacities is not None:
+        if capacities:
             series = sweeps.capacity_series(rows, plan, capacities, number_text("capacity", decision.capacity))
         else:
             in_costs = not {"cost_matrix", "cost_fp"}.isdisjoint(decision.spelled)
@@ -458,13 +457,13 @@ def model_card(
     'Model card: score'
     """
     from decal_cli.analysis.described import reliability_bins
-    from decal_cli.analysis.recommend import LOOKED_AT, recommend
+    from decal_cli.analysis.recommend import edges_of_advice, recommend
     from decal_cli.plot.report import planned_for, said_before
     from decal_cli.render.results.card import Card
 
     given = asked(data, decision, statistics, fields, costs or Costs())
     plan, terms, preferences = given.plan, given.terms, given.preferences
-    rows = given.rows(plan.edges if plan.binary is None else sorted({*plan.edges, *LOOKED_AT}))
+    rows = given.rows(edges_of_advice(plan))
     plan = planned_for(rows, plan)
     AROUND.get().say(said_before(rows))
     with computing() as progress:
@@ -512,7 +511,7 @@ def fit(
 
     given = asked(data, decision, statistics, fields, costs or Costs())
     chosen = None if method == fits.AUTO else method_of(method)
-    if chosen is not None and given.others[0] != Costs():
+    if chosen and given.others[0] != Costs():
         costs, keys = given.others[0], keys_of(Costs)
         named = next(key for key, name in keys.items() if getattr(costs, name) != getattr(Costs(), name))
         raise DecalError(
@@ -532,7 +531,7 @@ def fit(
         tested = asked(replace(given.data, source=given.data.test), given.decision, None, known)
         test_set = fits.test_set(tested.rows(), rows)
     with computing() as progress:
-        followed = fits.advised(rows, plan, preferences) if chosen is None else fits.Advised(chosen)
+        followed = fits.Advised(chosen) if chosen else fits.advised(rows, plan, preferences)
         progress(followed.chosen.key)
         fitting = fits.fit(rows, plan, followed.chosen, test_set, followed.why)
     saved = fits.saved_model(fitting.chosen, fitting.model, fitting.training, rows, plan, bool(given.data.logit))
@@ -566,7 +565,7 @@ def apply(
         saved = read_model(shown)
     columns = columns_for(saved, one_of("missing", missing, ("error", "drop")))
     paths = paths_of(data)
-    if paths is not None:
+    if paths:
         import pyarrow as pa
 
         sources = [NewRows(path, columns, saved.column_kinds, typed=True) for path in paths]
@@ -633,7 +632,7 @@ def study(
     if by_row := tuple(role for role in ROW_UTILITIES if role in given.said):
         Plan((), RowTask(by_row)).need_shared("study")
     text, plan = thresholds_text(halved.thresholds), given.plan
-    if plan.decision is not None and text != STUDY_THRESHOLDS:
+    if plan.decision and text != STUDY_THRESHOLDS:
         raise DecalError(f"{Hint('thresholds')} and a task are both given", "keep one of them")
     named = studies.tasks_named(plan.need_shared("study"))
     at = tuple(float(t) for t in parse_thresholds(text))

@@ -99,19 +99,18 @@ METHODS: Registry[Method] = Registry("method", "platt(on=p)", sigmoid="platt", b
 """Every declared method by name, in the order of declaration; scikit-learn's users know some by other names."""
 
 
-def missing(spec: MethodSpec, rows: Training) -> str | None:
-    """Why the method cannot be fitted to what the user gave; None where it can."""
+def missing(spec: MethodSpec, rows: Training) -> str:
+    """Why the method cannot be fitted to what the user gave; "" where it can."""
     if rows.classes and not spec.declared.of_classes:
         return "is for scores of two classes"
     if not rows.classes and not spec.declared.for_two:
         return f"is for several classes: name their columns with {Hint('proba').words}"
-    return next((said(NEEDS[need]) for need in spec.declared.needs if rows.lacks(need)), None)
+    return next((said(NEEDS[need]) for need in spec.declared.needs if rows.lacks(need)), "")
 
 
 def fit(spec: MethodSpec, rows: Training) -> Model:
     """The fitted model. Errors: Undefined, where the rows do not allow it."""
-    reason = missing(spec, rows)
-    if reason is not None:
+    if reason := missing(spec, rows):
         raise Undefined(reason)
     return fit_each(spec, rows, [rows.binary])[0]
 

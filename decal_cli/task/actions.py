@@ -411,13 +411,15 @@ def class_task(rows: Sequence[Sequence[float]], names: Sequence[str] = (), colum
 
 def need_two_actions(task: object | None, what: str) -> BinaryTask | None:
     """The task where it has two actions. Errors: DecalError, where it has more actions or classes."""
-    if task is not None and not isinstance(task, Task):
+    if not task:
+        return None
+    if not isinstance(task, Task):
         raise DecalError(
             f"{what} takes a decision on scores of two classes, and this task has more",
             f"{Verb('evaluate')} takes it",
         )
-    if task is None or task.two_actions is not None:
-        return None if task is None else task.two_actions
+    if task.two_actions:
+        return task.two_actions
     taken = f"{len(task.taken)} ({', '.join(task.taken)})"
     raise DecalError(
         f"{what} takes a decision between two actions, and this utility has {taken}",

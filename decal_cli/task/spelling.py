@@ -40,8 +40,8 @@ def parse_utility(given: Any, decision_threshold: float | None = None, what: str
     rows, where = given, f"the {what}"
     if isinstance(given, str):
         reader = _FILE_READERS.get(Path(given).suffix.lower())
-        where = f"{what} {given!r}" if reader is None else f"{what} file {given}"
-        if reader is None:
+        where = f"{what} file {given}" if reader else f"{what} {given!r}"
+        if not reader:
             rows = [row.split(",") for row in given.split(";")]
         else:
             fix = f"name a readable file that holds {_SHAPE}"

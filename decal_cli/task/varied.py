@@ -58,13 +58,13 @@ class TaskSeries:
     values: tuple[float, ...]
     tasks: tuple[Task | ClassDecision | RowTask, ...]
     own: float | None
-    entry: tuple[int, int] | None = None
+    entry: tuple[int, ...] = ()
     counted: bool = False
 
     @property
     def name(self) -> str:
         """What varies, in few letters for a signature."""
-        return self.kind if self.entry is None else ":".join(map(str, self.entry))
+        return ":".join(map(str, self.entry)) or self.kind
 
     @property
     def task_at_each(self) -> Sequence[Task | ClassDecision | RowTask | None]:
@@ -117,7 +117,7 @@ def stepped(start: float, end: float, step: float) -> list[float]:
 
 def by_price(varied: Varied | None, classes: Sequence[str], own: float | None) -> TaskSeries:
     """Naming the class or abstaining, by the price of abstention; own: that of the user's task."""
-    values = parse_varied(f"{ABSTAIN}={PRICES}").values if varied is None else varied.values
+    values = (varied or parse_varied(f"{ABSTAIN}={PRICES}")).values
     if outside := [price for price in values if not 0 <= price <= 1]:
         raise DecalError(f"{Hint('vary', ABSTAIN)}: the price {outside[0]:g} is not in [0, 1]", "a right answer wins 1")
     values = tuple(sorted({*values, *(() if own is None else (own,))}))
@@ -139,13 +139,13 @@ def by_factor(varied: Varied | None, task: RowTask, to_act_or_not: bool = True) 
 
     to_act_or_not: whether these are the two actions; with others the factor is of what any costs more than the first.
     """
-    if varied is not None and varied.name != COST_FP:
+    if varied and varied.name != COST_FP:
         raise DecalError(
             f"{Hint('vary', varied.name)}: every row has utilities of its own, and what varies is what a false "
             "positive costs",
             f"write for example '{COST_FP}=0.5:2', in times of what it costs now",
         )
-    values = FACTORS if varied is None else tuple(sorted({*varied.values, 1.0}))
+    values = tuple(sorted({*varied.values, 1.0})) if varied else FACTORS
     if values[0] <= 0:
         raise DecalError(f"{Hint('vary', COST_FP)}: {values[0]:g} is not above 0", f"give for example {COST_FP}=0.5:2")
     tasks = tuple(replace(task, factor=value) for value in values)
