@@ -528,7 +528,7 @@ class OnlineAnswer(Answer):
         """The advice."""
         advice, alarm = self.judged.advice, self.judged.alarm
         method = f" with {advice.method}" if advice.method else ""
-        raised = "no alarm" if alarm is None else f"alarm at row {alarm.row:,}"
+        raised = f"alarm at row {alarm.row:,}" if alarm else "no alarm"
         return f"{self.judged.rows:,} rows, {raised}: {advice.action}{method}"
 
     @spoken

@@ -24,7 +24,7 @@ def library_of(data: Any) -> Library:
     home = type(data).__module__.split(".")[0]
     if home in LIBRARIES:
         return home
-    return "pandas" if importlib.util.find_spec("pandas") is not None else "pyarrow"
+    return "pandas" if importlib.util.find_spec("pandas") else "pyarrow"
 
 
 def frame_of(rows: Iterable[Sequence[Any]], library: Library) -> Any:
@@ -41,7 +41,7 @@ def frame_of(rows: Iterable[Sequence[Any]], library: Library) -> Any:
     table = pa.table(typed)
     if library == "pyarrow":
         return table
-    if importlib.util.find_spec(library) is None:
+    if not importlib.util.find_spec(library):
         raise DecalError(f"{library} is not installed", "install it, or take to_frame('pyarrow')")
     if library == "pandas":
         return table.to_pandas()

@@ -50,7 +50,7 @@ def sweep_for(data: Dataset, plan: Plan, picture: str) -> Sweep:
     one_of("picture", picture, PICTURES)
     if picture == "grouping" and not any(model.rows.has_features for model in data.models):
         raise DecalError("grouping shows how rows of equal scores differ", "give features=")
-    if picture == "waterfall" and plan.task is None:
+    if picture == "waterfall" and not plan.task:
         raise DecalError("waterfall shows the gains of a decision", "give threshold=, utility=, costs or odds=")
     if picture not in FROM_FEATURES:
         data = replace(data.changed(lambda rows: replace(rows, features=None)), features=None)

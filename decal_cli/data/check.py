@@ -282,7 +282,7 @@ class Labels:
                 f"{parts.place(self.name, row)}: label is {quote(odd)}, and the column has {len(texts)} values:"
                 f" {listed(texts)}",
                 "a label has two; correct it or name another column"
-                if pattern is None
+                if not pattern
                 else f"for several classes name their columns with {Hint('proba', quote(pattern))}",
             )
         if not (self.positive or self.natural):
@@ -377,7 +377,7 @@ def _class_labels(parts: Origin, name: str, columns: Columns, classes: Sequence[
     if unknown.any():
         row = int(unknown.argmax())
         pattern = class_pattern(parts[0].source.names, sorted({*known} - {""}))
-        better = "" if pattern is None else f"; {Hint('proba', quote(pattern))} has a column for each label"
+        better = f"; {Hint('proba', quote(pattern))} has a column for each label" if pattern else ""
         raise DecalError(
             f"{parts.place(name, row)}: label is {quote(known[texts.codes[row]])}, and no column is of that class",
             f"the classes are {listed(list(classes))}{better}",

@@ -151,11 +151,11 @@ class Chosen(Columns):
         return tuple(dict.fromkeys(name for role in roles for name in self.names(role)))
 
 
-def class_pattern(names: Sequence[str], classes: Sequence[str]) -> str | None:
-    """The first pattern, such as 'lr:*', that has a column for each of these classes."""
+def class_pattern(names: Sequence[str], classes: Sequence[str]) -> str:
+    """The first pattern, such as 'lr:*', that has a column for each of these classes; "" where none has."""
     stems = (name.removesuffix(classes[0]) for name in names if name.endswith(classes[0]))
     in_all = (stem for stem in stems if stem[-1:] in (*":_-. ",) and {stem + each for each in classes} <= {*names})
-    return next((f"{stem}*" for stem in in_all), None)
+    return next((f"{stem}*" for stem in in_all), "")
 
 
 def called_so(name: str, patterns: Sequence[str]) -> bool:

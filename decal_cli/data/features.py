@@ -87,8 +87,8 @@ class FeatureTexts(Texts):
             known = self.microseconds / PER_DAY["us"]
         else:
             known = [microseconds_of_texts([text]) for text in self.values]
-        wrong = next((text for text, value in zip(self.values, known, strict=True) if value is None), None)
-        if wrong is not None:
+        wrong = next((text for text, value in zip(self.values, known, strict=True) if value is None), "")
+        if wrong:
             raise NotNumbers(wrong)
         return self.each(known, np.nan, np.float64)
 

@@ -59,7 +59,7 @@ def check_writable(path: str, what: str) -> None:
 
 def check_not_read(output: str | None, paths: Sequence[str], what: str = "output") -> None:
     """Raise a DecalError where a result would take the place of what it is made from."""
-    if output is None or not os.path.exists(output):
+    if not (output and os.path.exists(output)):
         return
     for path in paths:
         if os.path.exists(path) and os.path.samefile(path, output):

@@ -43,9 +43,9 @@ def number(value: float) -> str:
 def number_with_sign(text: str) -> tuple[float, bool] | None:
     """The number that a text is, and whether it has a percent sign, as in '90 %'; None where it is no number."""
     match = _PERCENT.fullmatch(text.strip())
-    if match is None or not NUMBER.fullmatch(match["number"]):
+    if not (match and NUMBER.fullmatch(match["number"])):
         return None
-    return float(match["number"]), match["sign"] is not None
+    return float(match["number"]), bool(match["sign"])
 
 
 def not_a_number(place: str, text: str) -> DecalError:

@@ -30,8 +30,8 @@ def scoring_statement(saved: Saved, table: str, query: str, dialect: Dialect) ->
     given = dialect.as_double(dialect.name(saved.score))
     score = logistic(given, dialect) if saved.logit else given
     more = saved.features or saved.groups or saved.classes
-    formula = None if more else _sql_of(saved.model, score, dialect)
-    if formula is None:
+    formula = "" if more else _sql_of(saved.model, score, dialect)
+    if not formula:
         raise DecalError(
             f"{saved.method} cannot be written as SQL: {PUSHED} can", f"score the rows with {Verb('apply')}"
         )

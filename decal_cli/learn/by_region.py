@@ -129,7 +129,7 @@ def glar(
     the corrected score: the same decisions.
     """
     task = rows.binary
-    assert task is not None
+    assert task
     # 0.02 at u_delta = 1/t* (Perez-Lebel et al. 2025, app. C.3), in the units of the task.
     least = 0.02 * task.u_delta * task.threshold if r is None else r
     edges = rows.table.bin_edges(bins)
@@ -326,7 +326,7 @@ def kept_patches(learned: PatchedRows, held: PatchedRows, cells: int, most: int 
     best, keep = held.loss, 0
     while len(patches) < most and len(patches) - keep < MAX_FAILURES:
         patch = best_patch(learned, cells)
-        if patch is None:
+        if not patch:
             break
         learned, held = learned.patched(patch, cells), held.patched(patch, cells)
         patches.append(patch)

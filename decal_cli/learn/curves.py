@@ -555,7 +555,7 @@ def threshold(rows: Training) -> Threshold:
     training rows this decides as the isotonic fit does at t*. Where every fit reaches t*, all rows are decided 1; where
     none does, 0. It gains what isotonic recalibration gains at this t*, and nothing at other thresholds.
     """
-    assert rows.binary is not None
+    assert rows.binary
     t = rows.table
     reached = np.flatnonzero(t.isotonic.pos / t.isotonic.n >= rows.binary.threshold)
     if not len(reached):

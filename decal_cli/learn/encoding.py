@@ -233,7 +233,7 @@ def encoded(rows: R, *, seed: int) -> tuple[Encoder | None, R]:
 def encoded_for(rows: Rows, learn: Mask, *, seed: int) -> Matrix:
     """The features of all rows as numbers, shape (T, columns), as some of them teach. rows: in canonical order."""
     encoder, taught = encoded(rows.take(learn), seed=seed)
-    if encoder is None:
+    if not encoder:
         return rows.matrix
     others = encoder(rows.typed[~learn])
     matrix = np.empty((len(rows), others.shape[1]))

@@ -58,7 +58,7 @@ class Training(Rows):
 
     def lacks(self, need: Need) -> bool:
         """Whether the user did not give this."""
-        return not {"groups": self.groups, "task": self.binary is not None, "features": self.has_features}[need]
+        return not {"groups": self.groups, "task": self.binary, "features": self.has_features}[need]
 
     def cached(self, key: object, compute: Callable[[], T]) -> T:
         """compute(), computed once under this key for these rows, and shared by all tasks."""
@@ -126,7 +126,7 @@ def fit_each(spec: MethodSpec, rows: Training, tasks: Sequence[BinaryTask | None
     encoder, rows = encoded(rows, seed=rows.seed) if method.takes("features") else (None, rows)
     each = [None] if rows.classes else tasks
     models = [method.function(replace(rows, task=task), **spec.parameters) for task in each]
-    models = models if encoder is None else [Encoded(encoder, fitted) for fitted in models]
+    models = [Encoded(encoder, fitted) for fitted in models] if encoder else models
     return models * len(tasks) if rows.classes else models
 
 

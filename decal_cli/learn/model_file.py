@@ -78,13 +78,13 @@ def to_text(saved: Saved) -> str:
             "groups": list(saved.groups),
             **({"classes": list(saved.classes), "proba": list(saved.proba)} if saved.classes else {}),
         },
-        "task": None
-        if task is None
-        else {
+        "task": {
             "utility": [list(row) for row in task.utility],
             "decision_threshold": task.decision_threshold,
             "threshold": task.threshold,
-        },
+        }
+        if task
+        else None,
         "fitted_on": {"decal": __version__, **saved.fitted_on},
         "model": _encoded(saved.model),
     }
@@ -155,7 +155,7 @@ def _saved(document: Mapping[str, Any]) -> Saved:
         kinds=_kinds(columns, width),
         groups=tuple(map(str, columns["groups"])),
         logit=bool(columns["logit"]),
-        task=None if task is None else BinaryTask.of_utility(task["utility"], task["decision_threshold"]),
+        task=BinaryTask.of_utility(task["utility"], task["decision_threshold"]) if task else None,
         **_classes(columns),
         fitted_on=_fitted_on(document["fitted_on"]),
     )

@@ -405,7 +405,7 @@ class FoldModels:
         for other in set(range(FOLDS)) - {fold}:
             held = split.fold[learn] == other
             recalibrated[held] = split.without_two(fold, other).of(score[held])
-        self.standard = Standard.of(features, weight) if split.standard is None else split.standard
+        self.standard = split.standard or Standard.of(features, weight)
         self.regression = Regression(self._log_odds(recalibrated), self.standard(features), label, weight)
         columns = with_score(score, features)
         sizes = {
@@ -429,7 +429,7 @@ class FoldModels:
         known = log_odds(recalibrated, SURE)
         if not self.has_both:
             return np.column_stack((known, known, known))
-        numbers = features.matrix if self.encoder is None else self.encoder(features)
+        numbers = self.encoder(features) if self.encoder else features.matrix
         regression = self.regression(self._log_odds(recalibrated), self.standard(numbers))
         with one_thread_for(len(score)):
             trees = self.trees.decision_function(with_score(score, numbers))
@@ -671,7 +671,7 @@ def held_out_logits(rows: Rows, recalibrated: Floats, seed: int) -> tuple[Floats
     for k in range(FOLDS):
         learn, here = rows.take(taught & (fold != k)), rows.take(fold == k)
         encoder, learn = (None, learn) if isinstance(rows.features, np.ndarray) else encoded(learn, seed=seed)
-        here = here if encoder is None else replace(here, features=encoder(here.typed))
+        here = replace(here, features=encoder(here.typed)) if encoder else here
         logits[fold == k] = ClassPlane.fitted(learn).logits(here)
     return np.stack((centred(logits), centred(logarithms(recalibrated)))), fold
 

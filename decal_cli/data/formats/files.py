@@ -96,7 +96,7 @@ class Held(Source):
         return self.table.select([*wanted])
 
     def line(self, row: int) -> int | None:
-        return None if self.of is None else self.of.line(row)
+        return self.of.line(row) if self.of else None
 
 
 class Unzipped(gzip.GzipFile):
@@ -285,17 +285,17 @@ def refuse_other_encodings(raw: Raw, head: bytes) -> None:
     """Raise a DecalError for UTF-16, UTF-32 and binary bytes, which are not guessed at."""
     marks = {codecs.BOM_UTF32_LE: "UTF-32", codecs.BOM_UTF32_BE: "UTF-32"}
     marks |= {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
-    name = next((n for mark, n in marks.items() if head.startswith(mark)), None)
-    if name is None and b"\0" in head:
+    name = next((n for mark, n in marks.items() if head.startswith(mark)), "")
+    if not name and b"\0" in head:
         for zeros, kept, guess in ((head[1::2], head[::2], "UTF-16LE"), (head[::2], head[1::2], "UTF-16BE")):
             if zeros.count(0) > 0.9 * len(zeros) and kept.count(0) == 0:
                 name = guess
-        if name is None:
+        if not name:
             raise DecalError(
                 f"{raw.shown} is binary, and not a format decal reads",
                 "give CSV, Parquet, Arrow or JSON Lines (each also gzipped)",
             )
-    if name is not None:
+    if name:
         raise DecalError(
             f"{raw.shown} is {name} text, not UTF-8",
             f"convert it: iconv -f {name} -t UTF-8 {file_word(raw.path)} > utf8.csv",
@@ -304,7 +304,7 @@ def refuse_other_encodings(raw: Raw, head: bytes) -> None:
 
 def is_remote(path: str) -> bool:
     """Whether a path names an object of a store (S3, Google Cloud, Azure), and no file here."""
-    return _STORE.match(path) is not None
+    return bool(_STORE.match(path))
 
 
 class RemoteRaw(Raw):
@@ -333,7 +333,7 @@ class RemoteRaw(Raw):
         with _reached(self.path), self.store.open_input_stream(self.place) as stream:
             tags = {str(key).lower(): value for key, value in (stream.metadata() or {}).items()}
             tag = next((value for key, value in tags.items() if "etag" in key), None)
-            if tag is not None:
+            if tag:
                 return hashlib.sha256(tag if isinstance(tag, bytes) else str(tag).encode()).hexdigest()
         return super().sha256()
 
@@ -380,10 +380,10 @@ def _s3(bucket: str) -> Any:
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     options: dict[str, Any] = {"connect_timeout": _SECONDS, "request_timeout": _SECONDS}
-    if endpoint is not None:
+    if endpoint:
         scheme, _, host = endpoint.rpartition("://")
         options |= {"endpoint_override": host.rstrip("/"), "scheme": scheme or "https"}
-    elif region is None:
+    elif not region:
         region = resolve_s3_region(bucket)
     return S3FileSystem(region=region, retry_strategy=AwsStandardS3RetryStrategy(max_attempts=3), **options)
 

@@ -90,9 +90,9 @@ def _sample(raw: Raw, number: int, line: Mapping[str, Any]) -> Row:
     responses = line["filtered_resps"]
     question = str(line.get("doc_hash") or line["doc_id"])
     likelihoods = _likelihoods(responses)
-    if likelihoods is None:
-        metric = next((name for name in line["metrics"] if _graded(line.get(name)) is not None), None)
-        if metric is None:
+    if not likelihoods:
+        metric = next((name for name in line["metrics"] if _graded(line.get(name)) is not None), "")
+        if not metric:
             raise DecalError(f"{where}: no metric says whether the answer is right", "log a metric such as exact_match")
         # A filter keeps the answer alone: how sure the model is stands in what it wrote.
         sure = _first_stated(map(str, (_first(line.get("resps")), _first(responses))))
@@ -152,7 +152,7 @@ def stated(text: str) -> float | None:
     # 'Confidence (0-100): 90' states one number, not two.
     stating = [text, *_STATED.findall(_ASIDE.sub("", text))]
     last = number_with_sign(text) or number_with_sign(stating[-1])
-    if last is None:
+    if not last:
         return None
     value, per_cent = last
     value = value / 100 if per_cent or value > 1 else value

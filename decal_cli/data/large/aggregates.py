@@ -333,7 +333,7 @@ def _error(
 ) -> DecalError:
     model = bad_rows[0].get(MODEL) if problem.role == "score" else None
     column = model or names.get(problem.role)
-    place = shown if column is None else f"{shown}, column {quote(column)}"
+    place = f"{shown}, column {quote(column)}" if column else shown
     if not problem.text:
         return DecalError(f"{place}: {problem.role} missing in {many(count, 'row')}", missing_fix(problem.role))
     values = [str(each[VALUE]) for each in bad_rows if each.get(VALUE) is not None]

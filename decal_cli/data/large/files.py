@@ -151,7 +151,7 @@ class _Batches(_Files):
         try:
             yield
         except Exception:
-            if self.error is None:
+            if not self.error:
                 raise
             raise self.error from None
 

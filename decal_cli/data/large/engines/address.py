@@ -39,7 +39,7 @@ class Address:
 
 def is_address(text: str) -> bool:
     """Whether a text names an engine and not a file."""
-    return _ENGINE.match(text) is not None
+    return bool(_ENGINE.match(text))
 
 
 def refuse_as_file(path: str) -> None:
@@ -53,7 +53,7 @@ def refuse_as_file(path: str) -> None:
 def address_of(text: str) -> Address:
     """The engine that a text names. Errors: DecalError, which shows nothing of a text that is not understood."""
     spelt = _ENGINE.fullmatch(text)
-    if spelt is None:
+    if not spelt:
         raise DecalError(f"{Hint('engine')} names no engine that decal knows", f"write {ADDRESS_FORMS}")
     kind, rest = spelt.groups()
     if kind.startswith("postgres"):

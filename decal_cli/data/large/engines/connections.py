@@ -263,7 +263,7 @@ class Postgres(Connection):
         with self._asked(f"SELECT * FROM {source} LIMIT 0") as cursor:
             known = self.connection.adapters.types
             codes = {each.name: each.type_code for each in cursor.description or ()}
-            return {name: "unknown" if (kind := known.get(code)) is None else kind.name for name, code in codes.items()}
+            return {name: kind.name if (kind := known.get(code)) else "unknown" for name, code in codes.items()}
 
     @contextmanager
     def _asked(self, statement: str) -> Iterator[Any]:

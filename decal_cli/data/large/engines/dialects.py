@@ -92,7 +92,7 @@ _WHOLE = re.compile(r"u?(tiny|small|big|huge)?int(eger|\d*)|long|short|byte", re
 
 def is_whole(kind: str) -> bool:
     """Whether a type, as an engine calls it, is one of whole numbers."""
-    return _WHOLE.fullmatch(kind) is not None
+    return bool(_WHOLE.fullmatch(kind))
 
 
 _MAX_EXPONENT = 700.0
