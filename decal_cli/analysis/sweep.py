@@ -324,9 +324,9 @@ def capacity_series(dataset: Dataset, plan: Plan, varied: Varied, own: str | Non
     """
     kind, steps = _steps(varied)
     mine = None if own is None else parse_capacity(own)
-    if mine is not None and (mine.among is None) != (kind == "count"):
+    if mine is not None and bool(mine.among) == (kind == "count"):
         raise DecalError(
-            f"{Hint('capacity', own)} is a {'count' if mine.among is None else 'share'}, and {_CAPACITIES} is not",
+            f"{Hint('capacity', own)} is a {'share' if mine.among else 'count'}, and {_CAPACITIES} is not",
             "give both as shares, or both as counts",
         )
     at = None if mine is None else mine.places / (mine.among or 1.0)
@@ -344,10 +344,10 @@ N_AROUND, AROUND = 13, 3.0
 
 def capacities_around(dataset: Dataset, capacity: Capacity) -> tuple[float, ...]:
     """Capacities below and above the user's, as far as there are rows."""
-    most = float(min(len(model.rows) for model in dataset.models)) if capacity.among is None else 1.0
+    most = 1.0 if capacity.among else float(min(len(model.rows) for model in dataset.models))
     own = capacity.places / (capacity.among or 1.0)
     steps = (own * AROUND * k / (N_AROUND - 1) for k in range(1, N_AROUND))
-    whole = (float(round(step)) if capacity.among is None else step for step in steps)
+    whole = (step if capacity.among else float(round(step)) for step in steps)
     return tuple(sorted({min(step, most) for step in whole if step > 0}))
 
 
@@ -397,7 +397,7 @@ def _at_each(dataset: Dataset, model: Predictions, plan: Plan, series: TaskSerie
         if share is not None:
             rows = Population.of_ones(value, share, kept=False).counted(rows)
         if series.kind == CAPACITY:
-            capacity = Capacity(f"{value:g}", value, None if series.counted else 1.0)
+            capacity = Capacity(f"{value:g}", value, 0.0 if series.counted else 1.0)
         if capacity is not None:
             here = replace(dataset, capacity=capacity, models=(replace(model, rows=rows),))
             rows = with_lists(here, plan, task).models[0].rows

@@ -35,9 +35,7 @@ USUAL = Grid(parse_thresholds(SWEEP_THRESHOLDS))
 """Where curves are computed."""
 
 
-def draw_picture(
-    data: Dataset, plan: Plan, picture: str, ax: Axes | None = None, report: int = 0, terms: StatedTerms = PLAIN
-) -> Axes:
+def draw_picture(data: Dataset, plan: Plan, picture: str, ax: Axes | None, report: int, terms: StatedTerms) -> Axes:
     """A picture of a data set."""
     if data.classes:
         one_of("picture", picture, CLASS_PICTURES)

@@ -22,9 +22,7 @@ def told_to_ci(form: str, files: dict[str, str]) -> Iterator[None]:
     except DecalError as error:
         refused = Refused(error)
         shown = [face for face in ("blocks", "checks") if hasattr(refused, face)]
-        write_all(
-            {path: as_bytes(refused, name) for path, name in files.items() if FORMATS[name].reads in shown}, "output"
-        )
+        write_all({path: as_bytes(refused, name) for path, name in files.items() if FORMATS[name].reads in shown})
         if FORMATS[form].reads == "checks":
             emit(refused, form)
         raise

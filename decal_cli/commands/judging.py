@@ -195,7 +195,7 @@ def gate(
     contents = {path: as_bytes(answer.result, name) for path, name in files.items()}
     if write_baseline and code is Exit.OK:
         contents[write_baseline] = as_bytes(Evaluated(answer.result.evaluation), "json")
-    write_all(contents, "output")
+    write_all(contents)
     if write_baseline and code is not Exit.OK:
         streams.say(f"decal: baseline {write_baseline} is not written: not every rule passed")
     emit(answer.result, form, output)

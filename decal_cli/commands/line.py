@@ -39,10 +39,11 @@ class RowSource(Declaring, panel=INPUT):
     files: list[str] = argument(
         f"{INPUT_FORMATS} Several files are one data set, and so are those of a folder.", "FILE", ()
     )
-    engine: str | None = option(
+    engine: str = option(
         "Engine that holds the rows, in place of files: 'duckdb:FILE?table=NAME', 'sqlite:FILE?table=NAME', "
         "'postgresql://USER@HOST/DB?table=NAME' or 'spark:?table=NAME'. It counts them, and hands over a sample of "
         "rows for --features, --try and fit.",
+        "",
         metavar="ENGINE",
     )
 

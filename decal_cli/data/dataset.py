@@ -323,7 +323,7 @@ def as_used(dataset: Dataset, columns: Columns) -> Dataset:
             f"{Hint('capacity')} ranks rows by their score, and {problem}",
             f"round the scores, or draw a sample of rows, in {Hint('query')}; or give a file of rows",
         )
-    if not columns.per and capacity.among is None and capacity.places > rows:
+    if not (columns.per or capacity.among) and capacity.places > rows:
         raise DecalError(
             f"{Hint('capacity', capacity.text)} is more than the {many(rows, 'row')}",
             f"give a smaller count or a share, or the column of days with {Hint('per')}",
@@ -350,7 +350,7 @@ def parse_capacity(text: str) -> Capacity:
         wrong = "is neither a whole count nor a share below 1"
     if wrong:
         raise DecalError(f"{Hint('capacity', text)} {wrong}", "give for example 50/1000, 0.05 or 200")
-    return Capacity(text, places, whole if share else None)
+    return Capacity(text, places, whole if share else 0.0)
 
 
 def in_population(dataset: Dataset, columns: Columns) -> Dataset:

@@ -81,11 +81,11 @@ def write_whole(path: str, content: bytes, what: str) -> None:
         file.write(content)
 
 
-def write_all(contents: Mapping[str, bytes], what: str) -> None:
-    """Files that are all written, or none: each takes its place once all of them are on the disk."""
+def write_all(contents: Mapping[str, bytes]) -> None:
+    """Outputs that are all written, or none: each takes its place once all of them are on the disk."""
     with ExitStack() as stack:
         for path, content in contents.items():
-            file = stack.enter_context(whole_file(path, what))
+            file = stack.enter_context(whole_file(path, "output"))
             file.write(content)
             file.flush()
 

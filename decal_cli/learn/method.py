@@ -240,7 +240,7 @@ THRESHOLD, DECISION = "threshold_", "decision_"
 """How columns begin that hold each row's threshold and its decision."""
 
 
-def added_columns(applied: Applied, score: str, name: str, classes: Sequence[str] = ()) -> dict[str, NDArray[Any]]:
+def added_columns(applied: Applied, score: str, name: str, classes: Sequence[str]) -> dict[str, NDArray[Any]]:
     """What scoring rows adds to them: the new score and the ends of its interval, or the moved threshold and decisions.
 
     score: the old score's column; name: the new one's. All but scores are named by what they are first, so that 'p_*'

@@ -26,17 +26,17 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Capacity:
-    """A number of places among a number of rows. among None: all rows, or all of each period. text: as it was given."""
+    """A number of places among a number of rows. among 0: all rows, or all of each period. text: as it was given."""
 
     text: str
     places: float
-    among: float | None = None
+    among: float = 0.0
 
     def share(self, rows: Floats) -> Floats:
         """The share of the rows that has a place, for each list. rows: of each list, (D,)."""
-        if self.among is None:
-            return np.minimum(self.places / rows, 1.0)
-        return np.full(np.shape(rows), self.places / self.among)
+        if self.among:
+            return np.full(np.shape(rows), self.places / self.among)
+        return np.minimum(self.places / rows, 1.0)
 
 
 def limit_text(capacity: str, per: object) -> str:
@@ -174,7 +174,7 @@ def selected(rows: Rows, capacity: Capacity, act_from: float | None, rank: Float
     place[order] = run_of_each(levels, len(s))
     of_row = number[place]
     # A share of the rows grows with them, and a count does not; of weighted rows, both grow with the weight.
-    brought = share if capacity.among is not None or rows.weighted else np.zeros(len(share))
+    brought = share if capacity.among or rows.weighted else np.zeros(len(share))
     return replace(rows, selection=Selection(wanted[place], chance[place], of_row, brought[of_row], lists))
 
 

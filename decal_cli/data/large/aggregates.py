@@ -355,7 +355,7 @@ def memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def can_hold(rows: float, columns: int = 1) -> bool:
+def can_hold(rows: float, columns: int) -> bool:
     """Whether so many rows, with so many columns beside the label, take no more than rows of files may."""
     return rows * (HELD_BYTES_OF_ROW + _BYTES_OF_COLUMN * (columns - 1)) <= min(MAX_IN_MEMORY_BYTES, memory() // 16)
 

@@ -401,7 +401,7 @@ def _places_words(evaluation: Evaluation) -> str:
         return ""
     actions = limited_actions(evaluation)
     done = "be acted on" if actions is None else f"get {actions}"
-    if capacity.among is None:
+    if not capacity.among:
         each = f" for each value of {evaluation.columns['per']}" if "per" in evaluation.columns else ""
         return f" At most {capacity.places:,.0f} rows can {done}{each}."
     share = percent(capacity.places) if capacity.among == 1 else f"{capacity.places:,g} of {capacity.among:,g}"
