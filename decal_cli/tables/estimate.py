@@ -88,7 +88,8 @@ class CellRun:
     @property
     def by_label(self) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
         """Weights and sums of squared weights of label 0, and of label 1."""
-        return (self.n - self.pos, self.n2 - self.pos2), (self.pos, self.pos2)
+        neg = self.n - self.pos
+        return (neg, neg if self.squares is None else self.n2 - self.pos2), (self.pos, self.pos2)
 
 
 def error_of_sum(parts: Floats, unit: Ints | None) -> float:
