@@ -77,7 +77,7 @@ def test_sums_are_those_of_a_loop_over_thresholds(operated_at: float | None) -> 
 def test_a_picture_has_capacities_up_to_three_times_the_user_s_and_to_all_rows(capacity: str, steps: Any) -> None:
     asked = parse_capacity(capacity)
     values = capacities_around(from_arrays(np.arange(100) / 100, np.arange(100) % 2), asked)
-    assert values == pytest.approx([round(step) if asked.among is None else step for step in steps])
+    assert values == pytest.approx([step if asked.among else round(step) for step in steps])
 
 
 def test_the_highest_places_find_the_labels_of_their_levels() -> None:
