@@ -356,8 +356,7 @@ def _by_interval(row: GateRow, rule: Rule, report: MetricReport, confidence: flo
     if not shown:
         end = worst if rule.holds(measured.value, row.bound) else best
         effect = abs(measured.value - row.bound)
-        needed = rows_for(report.rows, abs(end - measured.value), effect, confidence)
-        row = replace(row, rows_needed=None if needed is None else max(needed, report.rows + 1))
+        row = replace(row, rows_needed=rows_for(report.rows, abs(end - measured.value), effect, confidence))
     return replace(row, shown=shown, answer=row.answer if shown or holds else "not shown")
 
 

@@ -163,8 +163,7 @@ def by_outcome(rows: Rows) -> ByOutcome:
         if count:
             # The lowest score that so much of the rows is at or below.
             at = np.searchsorted(np.cumsum(n) / n.sum(), np.array(QUANTILES) * (1 - 1e-12))
-            scores = t.score[np.minimum(at, len(t) - 1)].tolist()
-            quantiles = {f"{share:g}": each for share, each in zip(QUANTILES, scores, strict=True)}
+            quantiles = {f"{share:g}": each for share, each in zip(QUANTILES, t.score[at].tolist(), strict=True)}
             groups.append(OutcomeScores(label, count, dot(n, t.score) / float(n.sum()), quantiles))
     return ByOutcome(tuple(groups))
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +15,7 @@ from scipy.stats import t
 from decal_cli.analysis.gate import MEANS, bounded_rows, holm
 from decal_cli.analysis.online.judged import Judged, _prior_shift
 from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, online_plan, unasked_period
-from decal_cli.analysis.online.replay import Replay, digests_of
+from decal_cli.analysis.online.replay import N_CELLS, CellTally, Latest, Replay, count_in_cells, digests_of
 from decal_cli.data import Stream
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.sequential import ONLINE
@@ -153,6 +154,34 @@ def test_rows_that_hold_the_same_have_the_same_digest_and_no_others() -> None:
     assert digests[0] not in digests_of(replace(plan, cluster=None), *columns).tolist()
 
 
+@pytest.mark.parametrize(("overlap", "taken"), [(12, 0), (13, 13)])
+def test_rows_that_overlap_were_taken_where_chance_would_have_it_less_often_than_once_in_a_million(
+    overlap: int, taken: int
+) -> None:
+    """7 rows c, then a, b, a, b, .. of which the next rows are the same: p^12 = 1.6e-6 and p^13 = 7e-7.
+
+    p is the chance that two of all rows are equal: of 12 rows a, 12 rows b and 7 rows c, 306 of 930 pairs are.
+    """
+    turns = np.arange(overlap, dtype=np.uint64) % 2
+    latest = Latest(np.int64)
+    latest.then(np.zeros(7 + overlap, np.int64), np.append(np.full(7, 2, np.uint64), turns))
+    assert latest.among(np.zeros(overlap, np.int64), turns, 7 + overlap) == taken
+
+
+def test_predictions_are_counted_in_cells_of_equal_width() -> None:
+    n, positives, sums = np.zeros(4, int), np.zeros(4, int), np.zeros(4)
+    count_in_cells(n, positives, sums, np.array([0.0, 0.25, 0.75, 1.0]), np.array([0, 1, 0, 1]))
+    assert (n.tolist(), positives.tolist(), sums.tolist()) == ([1, 1, 0, 2], [0, 1, 0, 1], [0.0, 0.25, 0.0, 1.75])
+
+
+@pytest.mark.parametrize(("cells", "taken"), [(4.4, False), (4.6, True), (7.4, True), (7.6, False)])
+def test_predictions_of_a_state_lie_in_their_cell_but_for_rounding(cells: float, taken: bool) -> None:
+    """Two of cell 5: between 5 and 6 cells from 0 each, and a cell for rounding."""
+    state = [[5], [2], [1], [2 * (cells - 0.5) / N_CELLS]]
+    with nullcontext() if taken else pytest.raises(ValueError):
+        CellTally().restore(state)
+
+
 def test_sums_are_those_of_the_rows() -> None:
     stream = stream_of_rows(1, "none")
     acts, result = acts_and_result(stream)
@@ -169,7 +198,8 @@ def test_sums_are_those_of_the_rows() -> None:
 
 @pytest.mark.parametrize("warm, before, now, shifted", [
     (100, 100, 0.5, True), (99, 100, 0.5, None), (100, 99, 0.5, None),
-    (100, 100, 0.31, False), (100, 100, 1.0, False), (100, 100, 0.0, False),
+    # Two errors of the difference: 1.96 sqrt(.3 x .7 / 100 + .42 x .58 / 200) = .1129, with .41 .1128.
+    (100, 100, 0.42, True), (100, 100, 0.41, False), (100, 100, 1.0, False), (100, 100, 0.0, False),
 ])  # fmt: skip
 def test_where_the_share_of_label_1_clearly_changed_the_threshold_follows_it(
     warm: int, before: int, now: float, shifted: bool | None

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 import decal_cli as decal
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.over_costs import STEPS, Unknown
-from decal_cli.analysis.recommend import LOOKED_AT
+from decal_cli.analysis.recommend import LOOKED_AT, Elsewhere
 from decal_cli.analysis.sweep import series_for, sweep_tasks
 from decal_cli.api.asking import Asked
 from decal_cli.data import Columns, Dataset, from_arrays, read
@@ -21,7 +22,7 @@ from decal_cli.errors import DecalError
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.metrics.families.classes import area_influence, risk_at
 from decal_cli.tables.table import tabulate
-from decal_cli.task import ClassTask, parse_varied, task_of
+from decal_cli.task import BinaryTask, ClassTask, parse_varied, task_of
 from decal_cli.task.varied import by_price
 from tests.helpers.command import BINARY, Decal
 
@@ -240,3 +241,20 @@ def test_the_error_of_the_area_is_that_of_redrawn_rows() -> None:
 
     drawn = [area(rng.integers(0, 600, 600)) for _ in range(400)]
     assert each.std() / np.sqrt(600) == pytest.approx(np.std(drawn), rel=0.12)
+
+
+class Stepped(Elsewhere):
+    """Advice that is another one from .3 on."""
+
+    def __init__(self) -> None:
+        pass
+
+    def advise(self, task: BinaryTask) -> Any:
+        return SimpleNamespace(same=task.threshold > 0.299)
+
+
+def test_advice_along_thresholds_is_that_at_each_of_them() -> None:
+    """It is asked for at some, and where it changes between two of these."""
+    at = (np.arange(1, 100) / 100).tolist()
+    along = Stepped().along(BinaryTask.of_threshold(at[40]), at)
+    assert [each.same for each in along] == [threshold > 0.299 for threshold in at]

@@ -52,6 +52,8 @@ def test_a_made_up_pilot_is_as_asked_and_calibrated() -> None:
     auc, ece, null = (result.value or 0.0 for result in results.values())
     assert label.mean() == pytest.approx(0.05, abs=1e-4) and auc == pytest.approx(0.8, abs=1e-3)
     assert ece < 1.5 * null
+    frequent, rare = (made_up_pilot(0.8, share)[0] for share in (0.99, 0.01))
+    assert len(frequent) == len(rare) == 2000 / 0.01
 
 
 def test_more_rows_show_more_and_a_narrower_interval_takes_more(decal: Decal) -> None:
@@ -121,3 +123,18 @@ def test_rows_of_few_clusters_are_as_many_as_an_interval_needs(decal: Decal, tmp
     assert alone["rows"][0] < 200 and clustered["rows"][0] >= 5 * 1000 / 7
     assert all(power == 0 for rows, power in clustered["curve"] if rows < 5 * 1000 / 7)
     assert "under 1 %" in decal(*line[:-2], "--cluster", "c").out
+
+
+def test_rows_of_few_clusters_are_the_least_that_are_enough() -> None:
+    """Of few rows their number is exact: their interval is by the t quantile of as many clusters as they hold."""
+    rng = np.random.default_rng(0)
+    score = rng.random(70)
+    data = from_arrays(score, (rng.random(70) < score).astype(int), cluster=np.arange(70) % 7)
+    (*_, planned) = plan_rows(data, Plan(()), [parse_rule("brier<=1")], 0.0495, "pilot").planned
+    wide = (planned.interval[1] - planned.interval[0]) / 2
+
+    def half_width(rows: int) -> float:
+        return float(wide * stdtrit(rows / 10 - 1, 0.975) / stdtrit(6, 0.975) * math.sqrt(70 / rows))
+
+    least = next(rows for rows in range(50, 100) if half_width(rows) <= 0.0495)
+    assert planned.rows[0] == least == 61

@@ -400,6 +400,11 @@ FORGED = {
     "windows.scores": ("plain", ("state", "windows", 0, "scores", 0), "x"),
     "windows.acts": ("plain", ("state", "windows", 0, "acts", "hedge"), [1, 10**6]),
     "windows.place": ("plain", ("state", "windows", 7, "place"), 8),
+    # The least is -ln 22 after 20 rows; what is won over the first row is 1 at most, and 6 over the first cluster's,
+    # and 1 for rounding.
+    "windows.log_e": ("plain", ("state", "windows", 0, "log_e"), -3.11),
+    "course.total": ("plain", ("state", "course", "total", "hedge", 0), 2.5),
+    "of_clusters": ("clusters", ("state", "tallies", "hedge(bins=2)", "of_clusters", 0), 7.5),
     "acts": ("plain", ("state", "tallies", "online-platt", "acts"), [1, 2, 3]),
     "course.row": ("plain", ("state", "course", "row", 5), 7),
     "warm": ("plain", ("state", "warm"), [50]),

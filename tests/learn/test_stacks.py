@@ -252,12 +252,14 @@ def test_the_brier_bound_holds_on_every_table(rows: int, probes: int, seed: int)
 
 def test_each_probe_is_a_cost_weighted_regression_cut_at_its_middle() -> None:
     train = rows_and_truth(500, 0)[0].in_order()
+    train = dataclasses.replace(train, weight=np.random.default_rng(0).uniform(0.5, 2, 500), cache={})
     model = fitted_probes(train, 5)
     _, columns = with_recalibrated(train)
     seen = model.planes.units(columns)
     for k, middle in enumerate((model.edges[1:] + model.edges[:-1]) / 2):
-        cost = costs(train.label, middle)
-        oracle = LogisticRegression(tol=1e-8, max_iter=1000).fit(seen, train.label, cost / cost.mean())
+        cost = train.weights * costs(train.label, middle)
+        cost *= train.weights.sum() / cost.sum()
+        oracle = LogisticRegression(tol=1e-8, max_iter=1000).fit(seen, train.label, cost)
         np.testing.assert_allclose(model.planes(columns)[:, k], oracle.decision_function(seen), atol=1e-3)
 
 

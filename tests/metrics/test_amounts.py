@@ -10,7 +10,7 @@ from decal_cli.learn.held_out import least_amounts
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.metrics.regret_cells import RowCells, RowRegrets
 from decal_cli.tables.resample import FOLDS
-from decal_cli.tables.row_utilities import RowUtilities, utilities_of
+from decal_cli.tables.row_utilities import RowStakes, RowUtilities, utilities_of
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import bin_of
@@ -130,3 +130,18 @@ def test_what_needs_one_task_says_so() -> None:
               RowTask(("amount",), cost_fp=1.0))  # fmt: skip
     with pytest.raises(Undefined, match="--amount"):
         value_of(parse("eu_by_amount"), Inputs(priced()))
+
+
+def test_of_two_actions_a_place_is_for_the_second() -> None:
+    rows = priced()
+    utility = utilities_of(rows.amounts, None, None, 1.0)
+    for place in (each(rows, utility).in_place(rows.score) for each in (RowUtilities, RowStakes)):
+        assert (place.without == 0).all() and (place.with_it == 1).all()
+
+
+def test_what_actions_cost_more_than_the_first_is_multiplied_and_what_they_win_is_not() -> None:
+    """Three actions at two classes: at class 0 the others cost 2 and 5 more, at class 1 they win 10 and 19."""
+    columns = {"utility_columns": np.array([[0.0, -20.0, -2.0, -10.0, -5.0, -1.0]])}
+    utility = utilities_of(columns, None, None, 3.0)
+    found = [[float(np.squeeze(utility[action, label])) for label in (0, 1)] for action in range(3)]
+    assert found == [[0.0, -20.0], [-6.0, -10.0], [-15.0, -1.0]]

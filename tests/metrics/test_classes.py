@@ -1,5 +1,6 @@
 """Several classes: published numbers, scikit-learn, loops over rows; two classes give the numbers of a score."""
 
+from dataclasses import replace
 from functools import cache
 from itertools import permutations
 from typing import Any
@@ -447,3 +448,11 @@ def test_the_probabilities_of_a_cell_are_the_weighted_means_of_its_rows() -> Non
         inside = number == cell
         assert merged.score[cell] == pytest.approx(np.average(score[inside], axis=0, weights=weight[inside]))
         assert merged.counts[cell] == pytest.approx(np.bincount(label[inside], weight[inside], 3))
+
+
+def test_squared_weights_of_rows_in_a_cluster_count_as_those_of_one_row() -> None:
+    rows, twice = random_rows(0, weighted=True), np.repeat(np.arange(300), 2)
+    squares = np.bincount(rows.label, rows.weights**2, 4)
+    together = replace(rows.take(twice), cluster=twice)
+    for each, times in ((rows, 1.0), (together, 2.0**2)):
+        assert each.class_table.count(each.label, 4, squares=True) == pytest.approx(times * squares)

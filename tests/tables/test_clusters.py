@@ -12,6 +12,7 @@ from scipy.special import expit, softmax, stdtrit
 import decal_cli
 from decal_cli.errors import Undefined
 from decal_cli.learn import probe, scaling
+from decal_cli.limits import MIN_RISK
 from decal_cli.metrics import METRICS, Inputs, measure_all, parse
 from decal_cli.metrics.confidence import wilson
 from decal_cli.metrics.families import smooth
@@ -20,7 +21,7 @@ from decal_cli.metrics.gaps import noise, variance_terms
 from decal_cli.metrics.inputs import stakes_on
 from decal_cli.metrics.regret_cells import ClassRegrets
 from decal_cli.tables import classes, design, isotonic, table, units
-from decal_cli.tables.design import design_effect
+from decal_cli.tables.design import confidence_of, design_effect
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask, ClassDecision
@@ -224,6 +225,7 @@ def test_few_clusters_take_t_quantiles_and_fewer_none() -> None:
     low, high = measure_all([brier], Inputs(rows), sure)[brier].interval
     reach = float(stdtrit(design.effective_clusters - 1, 0.95)) * rows.table.mean_of(squared).error
     assert (high - low) / 2 == pytest.approx(reach, rel=1e-9)
+    assert confidence_of(5.0, 1 - MIN_RISK) == 1 - MIN_RISK
     few = clustered(4)
     assert few.adjusted_confidence(0.9) is None
     with pytest.raises(Undefined, match="at least 5 clusters"):
@@ -286,3 +288,13 @@ def test_a_root_does_not_depend_on_the_eigenvectors_that_a_processor_chooses(ran
     # Only one root is symmetric without an eigenvalue below 0.
     assert np.allclose(root, root.T, atol=1e-12)
     assert np.linalg.eigvalsh(root).min() > -1e-12
+
+
+def test_rows_of_an_entry_lie_evenly_with_its_mean_and_spread() -> None:
+    """Three rows at .5 and .1 sqrt(1.5) to either side: their lowest, .3775, is above a row at .375."""
+    rows, one = np.array([3.0, 1.0]), np.array([0, 1])
+    entries = design.CountedRows(design.RowsOfCells(0 * one, one, 0 * one, rows, rows, False), rows)
+    mean, spread, ends = np.array([0.5, 0.375]), np.array([0.1, 0.0]), (np.array([0.3, 0.375]), np.array([0.7, 0.375]))
+    parted = entries.parted(np.array([[1.0, 3.0], [0.0, 0.0]]), mean, spread, ends)
+    by_cluster_and_cell = np.bincount(2 * parted.behind.unit + parted.behind.cell, parted.rows, 4)
+    assert by_cluster_and_cell.tolist() == [0.0, 3.0, 1.0, 0.0]

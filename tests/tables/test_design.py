@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from decal_cli.tables.design import INDEPENDENT, Design, joined, weighted
 from decal_cli.tables.pairs import PairTable, pair_up
-from decal_cli.tables.resample import FOLDS
+from decal_cli.tables.resample import FOLDS, binomial
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
 from tests.helpers.worlds import any_rows, known_rows
@@ -74,3 +74,9 @@ def test_plain_rows_beside_weighted_ones_weigh_one() -> None:
 def test_a_part_without_rows_is_empty() -> None:
     pairs = PairTable(np.array([0.5]), np.array([0.4]), np.array([2]), np.array([1]))
     assert len(pairs.part(np.zeros(1), np.zeros(1))) == 0
+
+
+@pytest.mark.parametrize("cells", [4096, 4097], ids=["each drawn by itself", "by the normal distribution"])
+def test_positives_that_are_drawn_vary_as_a_binomial_number(cells: int) -> None:
+    drawn = binomial(np.random.default_rng(0), np.full(cells, 1000), np.full(cells, 0.3))
+    assert (drawn.mean(), drawn.std()) == (pytest.approx(300, abs=1), pytest.approx(np.sqrt(210), rel=0.03))

@@ -4,6 +4,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -89,6 +90,18 @@ def test_what_is_left_out_is_said(measured: Measured) -> None:
     (dropped,) = (note for note in notes if "dropped, " in note)
     assert dropped.startswith(f"{second}, p_b: dropped, too few rows: 60, ")
     assert any(note == f"{second}: p_b: dropped 180 of 240 rows (missing score)" for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("rows", "positives", "taken"), [(100, 2, 1), (100, 98, 1), (100, 1, 0), (100, 99, 0), (99, 50, 0)]
+)
+def test_a_hundred_rows_with_two_of_each_label_are_enough(
+    tmp_path: Path, rows: int, positives: int, taken: int
+) -> None:
+    columns = {"p": np.linspace(0, 1, rows), "y": (np.arange(rows) < positives).astype(int)}
+    pacsv.write_csv(pa.table(columns), tmp_path / "a.csv")
+    with nullcontext() if taken else pytest.raises(DecalError, match="there is nothing to study"):
+        assert len(_units([str(tmp_path / "a.csv")], Columns(score=("p",)), SETTING, [0])[0]) == taken
 
 
 def test_what_is_there_is_not_measured_again(measured: Measured, kept: Path, again: list[tuple[str, int]]) -> None:
