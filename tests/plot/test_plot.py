@@ -248,7 +248,7 @@ def test_an_axis_of_scores_leaves_out_a_50th_of_the_rows_at_either_end() -> None
         ((0.4, 0.6), (9, 1), (0.392, 0.608)),
     ):
         rows = np.repeat(score, n)
-        assert score_range([Rows(rows, rows > 0.5).table], None) == pytest.approx(ends)
+        assert score_range([Rows(rows, rows > 0.5).table], ()) == pytest.approx(ends)
 
 
 @pytest.mark.parametrize(
