@@ -275,7 +275,7 @@ def test_a_table_is_cut_where_the_page_ends_into_as_few_parts_as_do() -> None:
     whole = max(map(len, lines_of(table, 200)))
     shown = [lines_of(table, width) for width in range(16, whole + 1)]
     assert all(max(map(len, lines)) <= width for width, lines in enumerate(shown, 16))
-    # Names and one gap and column after the other are 6 + 8 k wide; a part has two lines, and an empty one before the next.
+    # Names and k columns are 6 + 8 k wide; a part has two lines, and an empty one before the next.
     expected = [3 * math.ceil(6 / ((width - 6) // 8)) - 1 for width in range(16, whole + 1)]
     assert [len(lines) for lines in shown] == expected and expected[-2:] == [5, 2]
 
