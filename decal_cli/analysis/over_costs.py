@@ -8,16 +8,17 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal, NamedTuple
 
+from decal_cli.analysis.described import best_recalibrator
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
 from decal_cli.analysis.flowchart import Now
-from decal_cli.analysis.recommend import Elsewhere, Preferences, decides, looked_at
+from decal_cli.analysis.recommend import Elsewhere, Preferences, decides
 from decal_cli.data import Dataset
 from decal_cli.metrics import Inputs
 from decal_cli.numbers import Interval
 from decal_cli.task import BinaryTask
 
-STEPS, COARSE = 98, 4
-"""Parts of a range, by which 0.01 to 0.99 are hundredths, and how many of them a first look steps over."""
+STEPS = 98
+"""Parts of a range, by which 0.01 to 0.99 are hundredths."""
 
 
 class Unknown(NamedTuple):
@@ -97,7 +98,7 @@ def advise_over(
     found = []
 
     def along(report: Report, inputs: Inputs) -> None:
-        elsewhere = Elsewhere(inputs, report, plan, preferences)
+        elsewhere = Elsewhere(inputs, report.with_sections(best_recalibrator(inputs)), plan, preferences)
 
         def point(step: int) -> _Point:
             number = unknown.at(step)
@@ -111,10 +112,9 @@ def advise_over(
                 won = Best(number, task.threshold, constant.gain, constant.interval)
             return _Point(number, task.threshold, advice.same, won)
 
-        points = looked_at(point, (*range(0, STEPS, COARSE), STEPS), lambda each: each.same)
         stretches = []
         # Runs of points at which the same is to be done.
-        for _, of_same in groupby(points.values(), key=lambda point: point.same):
+        for _, of_same in groupby(map(point, range(STEPS + 1)), key=lambda point: point.same):
             run = list(of_same)
             best = max((each.won for each in run if each.won), key=lambda won: won.gain, default=None)
             thresholds = run[0].threshold, run[-1].threshold

@@ -461,8 +461,6 @@ def edges_of_advice(plan: Plan) -> Sequence[float]:
     return sorted({*plan.edges, *LOOKED_AT}) if plan.binary else plan.edges
 
 
-STRIDE = 8
-"""How many of them a look further out steps over."""
 LOOKS = 25
 """How many of many thresholds are looked at before those between."""
 
@@ -504,25 +502,21 @@ class Elsewhere:
     def held(self, task: BinaryTask, progress: Progress = lambda text: None) -> Interval:
         """The lowest and the highest threshold, costs adding up to the same, to which the advice stays the same.
 
-        It is looked at STRIDE thresholds further out until it is another, then between these. The highest threshold
-        below and the lowest above are of LOOKED_AT.
+        The highest threshold below and the lowest above, of LOOKED_AT, at which it is another one end it.
         """
         own = self.advise(task).same
 
-        def same(threshold: float) -> bool:
-            progress(f"{self._report.model} at {threshold:g}")
-            return self.advise(task.moved_to(threshold)).same == own
+        def last(further: Iterable[float]) -> float:
+            reached = task.threshold
+            for threshold in further:
+                progress(f"{self._report.model} at {threshold:g}")
+                if self.advise(task.moved_to(threshold)).same != own:
+                    break
+                reached = threshold
+            return reached
 
-        def last(further: Sequence[float]) -> float:
-            reached, beyond = -1, len(further)
-            while reached + 1 < beyond:
-                # Strides until it is another advice, then halves.
-                at = min(reached + STRIDE, beyond - 1) if beyond == len(further) else (reached + beyond) // 2
-                reached, beyond = (at, beyond) if same(further[at]) else (reached, at)
-            return task.threshold if reached < 0 else further[reached]
-
-        lower = [each for each in reversed(LOOKED_AT) if each < task.threshold]
-        return last(lower), last([each for each in LOOKED_AT if each > task.threshold])
+        lower = (each for each in reversed(LOOKED_AT) if each < task.threshold)
+        return last(lower), last(each for each in LOOKED_AT if each > task.threshold)
 
     def along(self, task: BinaryTask, at: Sequence[float]) -> list[Advice]:
         """The advice at each of these thresholds, increasing, costs adding up to the same; `at` has the task's own."""

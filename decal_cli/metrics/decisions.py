@@ -480,12 +480,13 @@ def post_training(recalibrating: Recalibrating, featured: Featured) -> Estimate:
 def headroom(t: Table, task: Task) -> float:
     """What acting on the isotonic fit adds to the best constant action.
 
-    The fit acts above the cut that leaves the least worth below it, so that no fit is needed.
+    The fit acts above the cut that leaves the least worth below it.
     """
+    pools = t.isotonic
 
     def of_step(step: BinaryTask) -> float:
         n = pos = worth = least = 0.0
-        for block in t.blocks():
+        for block in pools.blocks():
             rows, positives = n + np.cumsum(block.n), pos + np.cumsum(block.pos)
             below = positives - step.threshold * rows
             n, pos, worth = float(rows[-1]), float(positives[-1]), float(below[-1])

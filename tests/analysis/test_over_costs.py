@@ -92,6 +92,21 @@ def test_advice_holds_from_and_to_thresholds_where_it_is_that_of_one_decision(de
     assert all(advised(threshold=each) != answer.advice.same for each in beyond if each is not None)
 
 
+def test_no_other_advice_hides_between_thresholds_of_the_same() -> None:
+    """Few rows, of which thresholds a hundredth apart are advised differently."""
+    rng = np.random.default_rng(5)
+    score = rng.random(300)
+    rows = score, (rng.random(300) < score).astype(int)
+    (stretches,) = decal.recommend(rows).stretches
+    answer = decal.recommend(rows, 0.5)
+    low, high = answer.result.recommendation.holds["score"]
+    for threshold in (0.45, 0.49, 0.51, 0.53, 0.57, 0.58, 0.59):
+        same = decal.recommend(rows, threshold).advice.same
+        assert same == answer.advice.same or not low <= threshold <= high
+        (stretch,) = (each for each in stretches if each.low <= threshold <= each.high)
+        assert (stretch.action, stretch.method, stretch.constant) == same
+
+
 def test_advice_holds_for_costs_that_add_up_to_the_same() -> None:
     """Post-training at a cost of .1 pays where errors cost 100 together, and nowhere where they cost 1."""
     data, held = decal.Data(str(BINARY), score="p", label="y", features="x*"), []
@@ -105,7 +120,7 @@ def test_advice_holds_for_costs_that_add_up_to_the_same() -> None:
 
 
 def test_where_rows_have_costs_of_their_own_no_threshold_is_named(decal: Decal) -> None:
-    assert "This advice holds for thresholds from 0.2 to 0.54." in decal(*ONE, "-t", "0.3").out
+    assert "This advice holds for thresholds from 0.22 to 0.54." in decal(*ONE, "-t", "0.3").out
     assert "advice holds" not in decal(*ONE, "-t", "0.3", "--capacity", "0.1").out
 
 
