@@ -83,3 +83,12 @@ def test_every_answer_has_a_picture_of_its_own() -> None:
     assert decal.sweep(two, Y).plot("reliability", report=1).get_title(loc="left") == "Reliability: b"
     three = decal.sweep(two | {"c": P}, Y, intervals=False)
     assert three.one_line == "a, b, c: 15 curves at 99 thresholds, 0.01 to 0.99"
+
+
+def test_of_several_classes_the_report_that_is_named_is_drawn() -> None:
+    rows = RNG.dirichlet((1, 1, 1), 200)
+    columns = {f"{name}:{k}": each[:, k] for name, each in (("a", rows), ("b", rows[::-1])) for k in range(3)}
+    columns["y"] = rows.argmax(axis=1)
+    answer = decal.evaluate(columns, proba=["a:*", "b:*"], label="y", metrics="brier")
+    titles = [answer.plot("reliability", report=k).get_title(loc="left") for k in (0, 1)]
+    assert titles == ["Reliability: a", "Reliability: b"]
