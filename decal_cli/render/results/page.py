@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -260,7 +259,7 @@ class ReportPage(WrittenResult):
         """Decimals of counts of 1,000 rows: more where few rows have label 1."""
         rates = [min(report.positives or 0, report.rows) / report.rows for report in self.evaluation.reports]
         least = min([rate for rate in rates if rate > 0], default=1.0)
-        return min(max(-math.floor(math.log10(least)) - 1, 0), 3)
+        return min(decimals_of(OF_ROWS * least), 3)
 
     def _moving(self, moved: Sequence[AdvisedModel]) -> dict[str, Any]:
         """What the script of the page moves."""
