@@ -14,7 +14,9 @@ from decal_cli.errors import Undefined
 from decal_cli.learn.curves import (
     MIN_SCORE,
     Beta,
+    InPopulation,
     Sigmoid,
+    Threshold,
     _lower_quantile,
     beta_terms,
     fit_temperature,
@@ -337,3 +339,11 @@ def test_the_coefficients_are_the_peers(key: str) -> None:
 def test_isotonic_returns_the_peers_zeros_and_ones() -> None:
     score = fit_method("isotonic", shipped_training("cal"))(unlabelled(shipped_training("test"))).score
     assert (int((score == 0).sum()), int((score == 1).sum())) == (24, 3)  # scikit-learn 1.9.1, IsotonicRegression
+
+
+def test_a_threshold_among_moved_scores_is_that_of_the_scores_as_they_come() -> None:
+    """Where labels 0 count 1.2 and labels 1 count .4, odds of 1 become 1:3."""
+    model = InPopulation(np.array([1.2, 0.4]), Threshold(0.25))
+    applied = model(Unlabelled(np.array([0.25, 0.5, 0.75])))
+    assert applied.threshold == pytest.approx([0.5, 0.5, 0.5])
+    assert applied.score.tolist() == [0.25, 0.5, 0.75]

@@ -63,6 +63,8 @@ def test_a_bound_that_says_nothing_is_vacuous() -> None:
     assert (bound - math.sqrt(2 * math.log(40) / 2000)) / 4 == pytest.approx(0.2688, abs=1e-4)
     assert measure(spec, Inputs.of(binary)).text == "vacuous"
     assert measure(parse("c_bound"), Inputs.of(binary)).text == ""
+    few, enough = (measure(spec, Inputs.of(rows_by_level({0.3: "01" + "0" * more}).table)) for more in (9, 10))
+    assert few.reason == "needs more than vc + 1 = 11 rows" and enough.value is not None
 
 
 def test_the_certificate_of_one_model_is_two_sided() -> None:
