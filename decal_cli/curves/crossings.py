@@ -93,7 +93,7 @@ class BrierDifference:
         k = np.repeat(np.arange(len(self.alpha)), 2)
         t = np.stack([self.edge[:-1], self.edge[1:]], axis=1).ravel()
         value = self.alpha[k] + self.beta[k] * t
-        value[np.abs(value) <= _ROUNDING] = 0.0
+        value[np.isclose(value, 0.0, atol=_ROUNDING)] = 0.0
         error = np.empty(len(t))
         for part in runs(len(t)):
             of_rows = self.signed[k[part]].T, self.squares[k[part]].T, self.total, self.total2
@@ -146,12 +146,13 @@ class BrierDifference:
         Each from the first to the last threshold with such evidence; the loss is per decision (u_delta 1).
         """
         t, value, error = self.ends
-        where = np.flatnonzero(self.enough)
-        where = where[np.abs(value[where]) > z * error[where]] if np.isfinite(z) else where[:0]
+        where = np.flatnonzero(self.enough & (np.abs(value) > z * error))
         if not len(where):
             return ()
         sign, at = np.sign(value[where]), t[where]
-        breaks = np.flatnonzero((sign[1:] != sign[:-1]) | (np.diff(at) > MAX_GAP)) + 1
+        # Evidence at both ends of a segment holds all along it: D is linear there, and its error convex.
+        gap = (np.diff(at) > MAX_GAP + _ROUNDING) & (np.diff(where // 2) > 0)
+        breaks = np.flatnonzero((sign[1:] != sign[:-1]) | gap) + 1
         leads = []
         for part in np.split(where, breaks):
             best = part[int(np.argmax(np.abs(value[part])))]
@@ -294,7 +295,7 @@ def lowest_curve(models: Sequence[tuple[str, Rows]], at: Floats, confidence: flo
     held_out = [fits_of_other_folds(each, fold) for _, each in models]
     curves = np.array([_curve(each.table.isotonic, at) for _, each in models])
     lowest = curves.min(axis=0)
-    as_low = curves <= lowest + _ROUNDING
+    as_low = np.isclose(curves, lowest, rtol=0.0, atol=_ROUNDING)
     looks = len(at) * len(models) * (len(models) - 1) / 2
     critical_value = quantile(1 - (1 - confidence) / looks)
     # The first index is the model that loses more, the second the one that loses less.
@@ -368,7 +369,7 @@ class Roc:
         """The points of deciding 1 from each threshold on, by default each score; NaN where a label has no rows."""
         cut = np.searchsorted(t.score, t.score if at is None else at, side="left")
         pos, neg = (np.append(np.cumsum(each[::-1])[::-1], 0.0) for each in (t.pos * 1.0, (t.n - t.pos) * 1.0))
-        recall, false_alarms = (each / (each[0] if each[0] > 0 else np.nan) for each in (pos, neg))
+        recall, false_alarms = (ratio(each, each[0], np.nan) for each in (pos, neg))
         return cls(recall[cut], false_alarms[cut], t.base_rate)
 
     @classmethod

@@ -509,7 +509,7 @@ def _threshold(low: tuple[float, float], high: tuple[float, float]) -> float:
         return named
     threshold = _crossing(low, high)
     short = float(f"{threshold:.{MAX_DIGITS}g}")
-    return short if short < 1 and abs(short - threshold) <= 8 * math.ulp(threshold) else threshold
+    return short if short < 1 and math.isclose(short, threshold, rel_tol=2e-15) else threshold
 
 
 def _show(rows: UtilityRows) -> str:

@@ -75,7 +75,7 @@ def _named_rows(rows: Any) -> tuple[tuple[str, ...], list[list[float]]]:
     """Names of the actions, () where they have none, and their rows. Errors: TypeError, ValueError, LookupError."""
     if isinstance(rows, Mapping):
         return tuple(map(str, rows)), [_numbers(row) for row in rows.values()]
-    names = tuple(str(row[0]).strip() if len(row) > 2 and not _is_number(row[0]) else None for row in rows)
+    names = tuple(None if _is_number(row[0]) else str(row[0]).strip() for row in rows)
     matrix = [_numbers(row if name is None else row[1:]) for name, row in zip(names, rows, strict=True)]
     if all(name is None for name in names):
         return (), matrix
@@ -101,7 +101,7 @@ def _header_of(rows: Any) -> tuple[tuple[str, ...], Any]:
     if isinstance(rows, Mapping) or any(_is_number(cell) for cell in rows[0]):
         return (), rows
     width = len(rows[1])
-    named = width > 0 and not _is_number(rows[1][0])
+    named = not _is_number(rows[1][0])
     columns = tuple(str(cell).strip() for cell in rows[0])
     return columns[1:] if named and len(columns) == width else columns, rows[1:]
 

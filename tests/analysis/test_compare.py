@@ -73,16 +73,48 @@ def test_the_difference_of_the_curves_is_that_of_the_rows(rows: list, weighted: 
 def test_a_crossing_worked_by_hand() -> None:
     # A acts on the positive row alone up to .6, B on both rows up to .8: D(t) = t/2 on (.2, .6], then
     # B(t) = t/2 against A's (1 - t)/2, which cross at t = 1/2 were it not for the jump at .6.
-    curves = brier_difference(pair_up(np.array([0.6, 0.2]), np.array([0.8, 0.8]), np.array([1, 0], dtype=np.uint8)))
+    a, b, label = np.array([0.6, 0.2]), np.array([0.8, 0.8]), np.array([1, 0], dtype=np.uint8)
+    curves = brier_difference(pair_up(a, b, label))
     assert difference_at(curves, 0.5)[0] == pytest.approx(0.25)
     assert difference_at(curves, 0.7)[0] == pytest.approx(0.35 - 0.15)
     assert difference_at(curves, 0.1)[0] == 0
-    assert curves.dominates == "a"
+    assert curves.dominates == "a" and brier_difference(pair_up(b, a, label)).dominates == "b"
     assert len(curves.zeros) == 0
     # On one segment: A decides 0 on both rows and B decides 1 on both, so D(t) = t/2 - (1 - t)/2 is 0 at 1/2.
     flat = brier_difference(pair_up(np.array([0.1, 0.1]), np.array([0.9, 0.9]), np.array([1, 0], dtype=np.uint8)))
     assert flat.zeros == pytest.approx([0.5])
     assert flat.dominates is None
+
+
+def stairs(edge: list[float], steps: list[float]) -> BrierDifference:
+    """A difference of curves that is constant on each segment; 2 standard errors are about 0.02."""
+    alpha = np.array(steps)
+    nothing, many = np.zeros((len(alpha), 2)), np.full((len(alpha), 2), 150.0)
+    return BrierDifference(np.array(edge), alpha, 0 * alpha, many, nothing, many[:, 0], 1000.0, 1000.0)
+
+
+@pytest.mark.parametrize(
+    ("edge", "steps", "ranges"),
+    [
+        ([0, 0.4, 1], [0.1, 0.2], [("a", 0, 1)]),
+        ([0, 0.5, 0.55, 1], [0.1, 0.001, 0.1], [("a", 0, 1)]),
+        ([0, 0.5, 0.56, 1], [0.1, 0.001, 0.1], [("a", 0, 0.5), ("a", 0.56, 1)]),
+        ([0, 0.5, 1], [0.1, -0.1], [("a", 0, 0.5), ("b", 0.5, 1)]),
+    ],
+    ids=["wide segments", "a gap of 0.05", "a wider gap", "the other one"],
+)
+def test_a_lead_goes_on_until_a_gap_or_the_other_one(edge: list[float], steps: list[float], ranges: list) -> None:
+    assert [(lead.model, lead.low, lead.high) for lead in stairs(edge, steps).leads(2.0)] == ranges
+
+
+@pytest.mark.parametrize(("back", "forth", "at"), [(-0.01, 0.005, 0.3), (-0.005, 0.01, 0.5)])
+def test_of_crossings_within_noise_between_two_leads_the_one_is_taken_that_saves_most(
+    back: float, forth: float, at: float
+) -> None:
+    """A leads up to 0.3 and B from 0.5 on. In between B saves 0.1 |back|, then A 0.1 forth."""
+    curves = stairs([0, 0.3, 0.4, 0.5, 1], [0.2, back, forth, -0.2])
+    assert curves.zeros.tolist() == [0.3, 0.4, 0.5]
+    assert curves.crossings(2.0) == (Crossing(at, "a"),)
 
 
 @given(any_pairs, st.floats(0.01, 0.99), st.sampled_from(["a", "b"]))

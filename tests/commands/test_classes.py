@@ -70,10 +70,12 @@ def test_a_list_in_each_row_is_what_columns_are(decal: Decal, tmp_path: Path) ->
     other = decal("evaluate", as_list([*score]), "--proba", "m", "--classes", "a,b,c", *task)
     assert other.code == 0, other.err
     assert valid_json(one.out)["metrics"] == valid_json(other.out)["metrics"]
-    listed, named = ("--proba", "m"), ("--classes", "a,b,c")
+    listed, named, off = ("--proba", "m"), ("--classes", "a,b,c"), tmp_path / "off.csv"
+    off.write_text(path.read_text().rstrip().rpartition(",")[0] + ",1.5\n")
     for line, words in (
         (("evaluate", as_list([*score[:-1], score[0][:2]], "short"), *listed, *named), "row 60: holds 2 numbers, and"),
         (("evaluate", as_list([*score[:-1], None], "gap"), *listed, *named), "probability missing in 1 of 60 rows"),
+        (("evaluate", off, "--proba", "m:*"), "'m:c', row 60 (line 61): probability 1.5"),
         (("evaluate", path, "--proba", "m:a", *named), "holds no lists"),
         (("evaluate", as_list([*score]), *listed, "--classes", "a,b,b"), "are not different names"),
         (("fit", "temperature", as_list([*score]), *listed, *named, "-o", "m"), "takes a column for each class"),

@@ -137,7 +137,7 @@ def test_a_beta_prior_has_its_moments(prior: str) -> None:
     a, b = (float(part) for part in prior.removeprefix("beta:").split(","))
     weights = parse_prior(prior)
     mean = a / (a + b)
-    assert weights.weight.sum() == pytest.approx(1)
+    assert weights.weight.sum() == pytest.approx(1) and 0 < weights.at.min() < weights.at.max() < 1
     assert weights.weight @ weights.at == pytest.approx(mean, abs=1e-11)
     variance = mean * (1 - mean) / (a + b + 1)
     assert weights.weight @ (weights.at - mean) ** 2 == pytest.approx(variance, rel=0.01, abs=1e-12)
@@ -247,6 +247,9 @@ def test_the_consistency_band_holds_calibrated_fits() -> None:
         inside.append(((fit >= band.low) & (fit <= band.high)).mean())
     assert np.mean(inside) == pytest.approx(0.9, abs=0.05)
     assert (band.low <= band.high).all() and (np.diff(band.low) >= 0).all()
+    # 512 levels are cells themselves, however few rows one of them has.
+    t = Table(np.linspace(0, 1, 512), np.append(9, np.ones(511, dtype=int)), np.zeros(512, dtype=int))
+    assert len(t.bins(512)) < len(consistency_band(t, 0.9, rng).score) == 512
 
 
 FAMILY_HISTORY = Table(np.array([0.0, 1.0]), np.array([554 + 81, 91 + 24]), np.array([81, 24]))

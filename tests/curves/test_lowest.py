@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from decal_cli.curves.crossings import _advantage, brier_difference, lowest_curve, same_rows
+from decal_cli.learn.regions import fits_of_other_folds
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.render.results.sweep import verdict
 from decal_cli.tables.pairs import pair_up
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.seed import Seed
 
 AT = np.linspace(0.02, 0.98, 49)
 
@@ -71,6 +74,20 @@ def test_a_model_that_knows_both_signals_beats_those_that_know_one() -> None:
     lowest = lowest_curve(models, AT, 0.95)
     assert lowest.sufficient == ("both",) and lowest.models[0].beaten_by == "both"
     assert verdict(lowest).startswith("both is not beaten and may be sufficient; the other is not.")
+
+
+def test_all_thresholds_and_pairs_share_the_chance_of_an_error() -> None:
+    """Bonferroni, on rows in the order in which the folds are dealt."""
+    x, label = world(1000, 1)
+    order = np.argsort(x[:, 1])
+    first, second = (Rows(score(x[order, k]), label[order]) for k in range(2))
+    fold = second.folds(Seed(0).generator("lowest"))
+    signal = _advantage(*(fits_of_other_folds(each, fold) for each in (first, second)), first, AT)
+    chance = 3 * len(AT) * 2 * norm.sf(abs(signal).max())
+    for confidence, beaten in ((1 - 1.01 * chance, 1), (1 - 0.99 * chance, 0)):
+        lowest = lowest_curve([("first", first), ("second", second), ("same", second)], AT, confidence)
+        assert len(lowest.models) - len(lowest.sufficient) == beaten
+    assert 1e-9 < chance < 0.9
 
 
 def test_two_models_that_know_different_parts_of_the_label_are_both_beaten() -> None:
