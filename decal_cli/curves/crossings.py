@@ -85,7 +85,7 @@ class BrierDifference:
 
     def segment_of(self, thresholds: Floats) -> Ints:
         """The segment that each threshold is in."""
-        return np.clip(np.searchsorted(self.edge, thresholds, side="left") - 1, 0, len(self.alpha) - 1)
+        return np.maximum(np.searchsorted(self.edge, thresholds, side="left") - 1, 0)
 
     @cached_property
     def ends(self) -> tuple[Floats, Floats, Floats]:

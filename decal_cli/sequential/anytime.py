@@ -27,8 +27,8 @@ MAX_GUESS = 0.25
 """How far from 0 a guess may lie, as a share of the range."""
 TIGHTEST = 25.0
 """The sum of squares, in squared ranges, at which the boundary is tightest: some hundred rows that differ."""
-_LEAST_SQUARES, _STEP = 1e-2, 1.005
-"""The boundary is computed where the sum of squares is 0 or this times a power of the step."""
+_GRID = np.append(0.0, 1e-2 * 1.005 ** np.arange(8000.0))
+"""The sums of squares at which the boundary is computed; the last one is beyond 1e15."""
 
 
 class Sequence(NamedTuple):
@@ -64,13 +64,8 @@ def boundary(squares: Floats, alpha: float) -> Floats:
     squares: the sum of squares so far, shape (T,). The boundary is taken at the next point of a fixed grid, so that it
     is never too small, and the same however the rows are cut into pieces.
     """
-    with np.errstate(divide="ignore"):
-        place = np.ceil(np.log(squares / _LEAST_SQUARES) / math.log(_STEP)).clip(min=-1)
-    place = np.where(_LEAST_SQUARES * _STEP**place < squares, place + 1, place)
-    place = np.where(squares > 0, place.clip(min=0), -1)
-    points, at = np.unique(place, return_inverse=True)
-    grid = np.where(points < 0, 0.0, _LEAST_SQUARES * _STEP**points)
-    return _mixture_boundary(grid, alpha)[at]
+    points, at = np.unique(np.searchsorted(_GRID, squares), return_inverse=True)
+    return _mixture_boundary(_GRID[points], alpha)[at]
 
 
 def _mixture_boundary(squares: Floats, alpha: float) -> Floats:

@@ -236,6 +236,15 @@ def test_csv_errors_name_the_line_too(tmp_path: Path) -> None:
     assert "row 2 (line 3): score 1.5" in reading_error(path)
 
 
+@pytest.mark.parametrize(("pairs", "noted"), [(20, True), (16, False)])
+def test_a_usual_column_within_which_errors_go_together_is_noted(tmp_path: Path, pairs: int, noted: bool) -> None:
+    """Errors that are equal in pairs have the design effect 2; of 16 pairs chance may make that: 1 + 3 sqrt(2 / 16)."""
+    row = np.arange(2 * pairs)
+    path = write_columns(tmp_path, {"p": [0.5] * len(row), "y": row // 2 % 2, "site": row // 2, "x": row}, "csv")
+    notes = read([path], Columns()).notes
+    assert [f"within the {pairs} values of column 'site' (design effect 2.0)" in note for note in notes] == [True] * noted
+
+
 def test_log_odds(tmp_path: Path) -> None:
     logits = [-800.0, -1.0, 0.0, 1.0, 800.0]
     path = write_columns(tmp_path, {"p": logits, "y": [0, 0, 1, 1, 1]}, "parquet")

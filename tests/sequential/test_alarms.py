@@ -46,6 +46,7 @@ def test_no_bet_gains_on_a_calibrated_row_and_all_shares_are_one_capital() -> No
     for bet in BETS:
         won = [np.exp(bet.log_factors(score, logit, np.full(7, y, dtype=np.uint8))) for y in (0, 1)]
         np.testing.assert_allclose((1 - score) * won[0] + score * won[1], 1, rtol=1e-9)
+        assert bet.bin is None or ((won[1] != 1) == (np.array([0, 0, 0, 1, 2, 3, 4]) == bet.bin)).all()
     assert sum(bet.share for bet in BETS) == pytest.approx(1)
 
 
@@ -72,6 +73,7 @@ def test_a_label_that_its_score_calls_impossible_raises_the_alarm_and_a_sure_rig
     wrong = CalibrationAlarm().advance(score, np.array([0, 1, 0, 1, 1], dtype=np.uint8))
     assert first_alarm(wrong, 0.05) == 4
     assert np.isfinite(wrong).all() and wrong[-1] <= MAX_LOG_E
+    assert first_alarm(np.array([0.0, -np.log(0.05)]), 0.05) == 1
 
 
 @pytest.mark.parametrize("shape", ["uniform", *(pytest.param(each, marks=pytest.mark.long) for each in [*SHAPES][1:])])
@@ -108,6 +110,11 @@ def test_the_boundary_grows_and_is_within_twice_that_of_a_fixed_time() -> None:
     squares = np.linspace(0, 5000, 20_001)
     margin = boundary(squares, 0.025)
     assert (np.diff(margin) >= 0).all()
+    # At a point of the grid it is where the mixture is 1 / alpha, and above it that at the next point.
+    points, enough = 0.01 * 1.005 ** np.arange(0, 2000, 7.0), -math.log(0.025)
+    rho = 25 / (2 * enough + math.log(1 + 2 * enough))
+    assert log_mixture(boundary(points * (1 - 1e-12), 0.025), points, rho) == pytest.approx(enough, abs=1e-6)
+    assert (boundary(points * (1 + 1e-12), 0.025) == boundary(points * 1.004, 0.025)).all()
     assert (margin[squares >= 100] < 2 * 1.96 * np.sqrt(squares[squares >= 100])).all()
 
 
@@ -149,8 +156,7 @@ def test_rows_decided_alike_widen_nothing_and_the_guess_uses_earlier_rows_only()
     label = (rng.random(400) < 0.5).astype(np.uint8)
     whole = RunningDifference(task).advance(first, second, label).sequence(0.05)
     part = RunningDifference(task).advance(first[:200], second[:200], label[:200]).sequence(0.05)
-    # The grid of the boundary reaches as far as the rows do, which moves its points a little.
-    np.testing.assert_allclose(part.low, whole.low[:200], rtol=0.01, atol=1e-4)
+    assert part.low.tolist() == whole.low[:200].tolist()
     alike = Sums(np.arange(1, 51), np.zeros(50), np.zeros(50), 1.0).sequence(0.05)
     assert alike.high[-1] == pytest.approx(float(boundary(np.zeros(1), 0.025)[0]) / 50)
 
@@ -175,13 +181,15 @@ def test_averages_enter_when_a_cluster_is_over() -> None:
 
 def test_clusters_of_one_row_are_rows_to_the_alarm() -> None:
     rng = np.random.default_rng(1)
-    score, label = rng.random(400), (rng.random(400) < 0.5).astype(np.uint8)
-    alarm = ClusterAlarm()
-    seen = alarm.advance(score, label, runs_of(np.ones(400, dtype=np.int64)))
-    by_row = CalibrationAlarm().advance(score, label)
+    score, label = rng.random(401), (rng.random(401) < 0.5).astype(np.uint8)
+    alarm, rows_alarm = ClusterAlarm(), CalibrationAlarm()
+    seen = alarm.advance(score, label, runs_of(np.ones(401, dtype=np.int64)))
+    by_row = rows_alarm.advance(score, label)
     assert seen[0] == 0
     assert seen[1:] == pytest.approx(by_row[:-1], abs=1e-9)
     assert alarm.close(1) == pytest.approx(by_row[-1], abs=1e-9)
+    # The last row is the first of a start, which the bets that have lost by then would lead.
+    assert 400 in alarm.rows_of_starts() == rows_alarm.rows_of_starts()
 
 
 def test_a_bet_on_a_cluster_is_the_average_of_those_on_its_rows() -> None:

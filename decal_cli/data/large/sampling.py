@@ -257,7 +257,7 @@ class _Stratum:
         if sum(len(keys) for _, keys, _ in self.parts) > 2 * N_SAMPLE_ROWS:
             # Rows go that cannot be among so many; those that tie with the last one stay.
             keys = self._keys()
-            self.cutoff = int(np.partition(keys, N_SAMPLE_ROWS - 1)[N_SAMPLE_ROWS - 1])
+            self.cutoff = int(np.sort(keys)[N_SAMPLE_ROWS - 1])
             self._keep(keys <= self.cutoff)
 
     def least(self, most: int, scores: Sequence[str]) -> list[Kept]:

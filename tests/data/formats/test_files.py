@@ -324,7 +324,7 @@ def rows(quoted: tuple[int, ...] = (), column: int = 2) -> str:
     for row in range(1, N_ROWS + 1):
         cells = [f"0.{row % 9}", str(row % 2), "abc"[row % 3]]
         if row in quoted:
-            cells[column] = '"' + cells[column]
+            cells[column] = '"a ""quoted"" ' + cells[column]
         lines.append(",".join(cells))
     return "\n".join(lines) + "\n"
 

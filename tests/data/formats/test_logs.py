@@ -84,6 +84,20 @@ def test_epochs_are_clusters_in_both_formats_of_inspect() -> None:
     assert once.score.tolist() == [score["metadata"]["confidence"] for score in values.values()]
 
 
+def test_an_entry_of_an_archive_may_have_a_field_before_its_bytes(tmp_path: Path) -> None:
+    """Writers of large archives put 20 bytes there; the end of the archive says where its list of entries begins."""
+    content = Path(EVAL).read_bytes()
+    with zipfile.ZipFile(EVAL) as archive:
+        listed, last = archive.start_dir, max(archive.infolist(), key=lambda entry: entry.header_offset)
+    at, end = last.header_offset + 30, content.rindex(b"PK\5\6")
+    name = len(last.filename)
+    header = content[: at - 2] + (20).to_bytes(2, "little") + content[at : at + name] + bytes(20)
+    begins = content[end : end + 16] + (listed + 20).to_bytes(4, "little") + content[end + 20 :]
+    (tmp_path / "log.eval").write_bytes(header + content[at + name : end] + begins)
+    first, second = (read([path], INSPECT).models[0].rows for path in (EVAL, str(tmp_path / "log.eval")))
+    assert second.score.tolist() == first.score.tolist()
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [

@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 import decal_cli
+from decal_cli.data.large import aggregates
 from decal_cli.errors import DecalError
+from decal_cli.limits import HELD_BYTES_OF_ROW
 from tests.helpers.command import Decal, refusal
 from tests.helpers.counted_rows import export_counts
 
@@ -63,6 +65,11 @@ def test_sums_of_equal_weights_are_taken_however_they_are_rounded(weight: float)
     columns["n2"] = n2 * np.where(rows == 7, 1 - 1e-6, 1)
     with pytest.raises(DecalError, match=r"row 7: .* cannot be the sum of squared weights"):
         decal_cli.evaluate(pd.DataFrame(columns), aggregated=True, metrics="brier")
+
+
+def test_so_many_rows_are_held_and_fewer_with_more_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aggregates, "MAX_IN_MEMORY_BYTES", 100 * HELD_BYTES_OF_ROW)
+    assert aggregates.can_hold(100) and not aggregates.can_hold(101) and not aggregates.can_hold(100, 2)
 
 
 def test_files_of_different_kinds_are_not_added(tmp_path: Path) -> None:

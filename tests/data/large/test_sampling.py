@@ -242,6 +242,8 @@ def test_the_hash_stays_what_it_is() -> None:
     sums = sum(piece * sampling.factor(0, at) for at, piece in enumerate(sampling.pieces_of(np.array([0.5]))))
     assert sampling.mixed(np.asarray(sums)).tolist() == [expected]
     assert sampling.piece_of_text("a") == 0x0CC175B
+    # The factors are the powers of 48271: three for each column, from the first one on, of their low 22 bits.
+    assert sampling.factor(0) == 48271 and sampling.factor(1, 2) == 48271**6 % sampling.PRIME % 2**22 | 1
 
 
 def test_of_all_rows_of_an_engine_there_is_no_note_on_how_they_differ(tmp_path: Path) -> None:
