@@ -466,9 +466,7 @@ class OnlinePlatt(Forecaster):
 
     def _step(self, x: float, label: int) -> None:
         z = self.slope * x + self.intercept
-        # exp of a large positive number overflows; that of its negative does not.
-        fit = 1 / (1 + math.exp(-z)) if z >= 0 else 1 - 1 / (1 + math.exp(z))
-        by_intercept = fit - label
+        by_intercept = (1 + math.tanh(z / 2)) / 2 - label  # the logistic function of z, which cannot overflow
         by_slope = by_intercept * x
         first, mixed, second = self.curvature
         first, mixed, second = first + by_slope**2, mixed + by_slope * by_intercept, second + by_intercept**2

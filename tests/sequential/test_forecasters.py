@@ -196,9 +196,9 @@ def test_a_replay_predicts_what_row_by_row_does_and_its_pieces_too(
 def test_bins_of_the_score_are_groups_of_equal_width_and_1_is_in_the_last() -> None:
     (score, label), known = stream(ROWS, seed=5), DELAYS["none"]
     number = np.searchsorted([1 / 3, 2 / 3], score, side="right")
-    binned, grouped = forecaster_of(parse("hedge(bins=3)"), 3, None), forecaster_of(parse("hedge"), 3, None, groups=True)
+    grouped = forecaster_of(parse("hedge"), 3, None, groups=True)
     expected = grouped.replay(score, label, known, number.astype(str).tolist())
-    assert binned.replay(score, label, known).tobytes() == expected.tobytes()
+    assert forecaster_of(parse("hedge(bins=3)"), 3, None).replay(score, label, known).tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("delay", DELAYS)
