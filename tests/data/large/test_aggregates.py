@@ -69,7 +69,7 @@ def test_sums_of_equal_weights_are_taken_however_they_are_rounded(weight: float)
 
 def test_so_many_rows_are_held_and_fewer_with_more_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aggregates, "MAX_IN_MEMORY_BYTES", 100 * HELD_BYTES_OF_ROW)
-    assert aggregates.can_hold(100) and not aggregates.can_hold(101) and not aggregates.can_hold(100, 2)
+    assert aggregates.can_hold(100, 1) and not aggregates.can_hold(101, 1) and not aggregates.can_hold(100, 2)
 
 
 def test_files_of_different_kinds_are_not_added(tmp_path: Path) -> None:
