@@ -27,8 +27,18 @@ from decal_cli.numbers import short
 from decal_cli.plot import page, panels
 from decal_cli.plot.groups import draw_groups
 from decal_cli.plot.page import ready
-from decal_cli.plot.panels import MAX_WRITTEN, _mark_changes, _reach, _Step, class_reliability, confusion, worth
-from decal_cli.plot.style import COLOURS, LINES, RC, WAY_LINES, axis_of, score_range, style_of, value_range
+from decal_cli.plot.panels import (
+    MAX_DASHED,
+    MAX_WRITTEN,
+    _mark_changes,
+    _reach,
+    _Step,
+    class_reliability,
+    confusion,
+    worth,
+)
+from decal_cli.plot.report import caption
+from decal_cli.plot.style import COLOURS, LINES, MAX_BANDS, RC, WAY_LINES, axis_of, score_range, style_of, value_range
 from decal_cli.plot.sweeps import PICTURES, canvas, draw, draw_text, panels_of, rows_of
 from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text
@@ -37,6 +47,7 @@ from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 from tests.helpers.command import blank_pictures
+from tests.helpers.results import made_up_evaluation
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))
@@ -335,6 +346,21 @@ def test_of_many_classes_those_with_the_largest_error_are_named(monkeypatch: pyt
     label, axes = np.repeat([0, 1, 2], (40, 20, 40)), matplotlib.figure.Figure().add_subplot()
     class_reliability(axes, ClassTable(np.tile([0.5, 0.3, 0.2], (100, 1)), label, None, ("a", "b", "c")), "m")
     assert axes.get_legend_handles_labels()[1] == ["c", "top class", "2 classes with less ECE"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "most"),
+    [
+        ("brier", "hatched area", 1),
+        ("brier", "a dashed one", MAX_DASHED),
+        ("worth", "the dashed one", 1),
+        ("worth", "dashed ones", MAX_DASHED),
+        ("capacity", "95 %", MAX_BANDS),
+    ],
+)
+def test_a_caption_names_what_is_drawn_of_so_many_models_at_most(kind: str, words: str, most: int) -> None:
+    few, many = (caption(kind, made_up_evaluation([(f"m{k}", None) for k in range(n)])) for n in (most, most + 1))
+    assert words in few and words not in many and "are your thresholds" not in few
 
 
 def test_nothing_but_a_picture_loads_matplotlib() -> None:
