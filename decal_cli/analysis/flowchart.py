@@ -235,13 +235,18 @@ class Evidence:
         gains = {action: net for action in GAINS if (net := self.net(action)) is not None and net > self.free}
         return max(gains, key=lambda action: gains[action], default="done")
 
-    def chance(self, action: Action, above: float) -> float | None:
-        """The probability that an action wins more than this after its cost, by the error of its gain."""
+    def chance(self, action: Action, more: float = 0.0) -> float | None:
+        """The probability that an action wins more than this beyond what is free, after its cost, by its error."""
         net, interval = self.net(action), self.item(GAINS[action]).interval
         if net is None or interval is None:
             return None
-        error = self._error(interval)
-        return NormalDist().cdf((net - above) / error) if error > 0 else float(net > above)
+        ahead, error = net - self.free - more, self._error(interval)
+        over = self.item(OVER_CONSTANT).interval
+        if self.free > 0 and over is not None:
+            # The error of what the constant decision wins over the score is no part of how far a method is ahead of it.
+            beyond = self.item(BEYOND).interval if action == "post-train" else None
+            error = math.hypot(self._error(over), self._error(beyond))
+        return NormalDist().cdf(ahead / error) if error > 0 else float(ahead > 0)
 
     def shrunken(self, action: Action) -> float:
         """The gain of an action after its cost, less SHRINKAGE standard errors; -inf where it is undefined."""
@@ -401,12 +406,12 @@ class Advice:
         """What to do today: the action where that is one, else the one with the largest shrunken gain."""
         evidence, action = self.evidence, self.fallback_action or self.action
         if action == "recalibrate" or action == "post-train":
-            net, chance = evidence.net(action) or 0.0, evidence.chance(action, evidence.free)
+            net, chance = evidence.net(action) or 0.0, evidence.chance(action)
             ends = shifted(evidence.item(GAINS[action]).interval, -evidence.costs.get(action, 0.0))
             return ActNow(action, evidence.fits[action], net, chance, ends, action in evidence.costs)
         # What features would win is unknown.
         known = () if self.action == "cannot-tell" and not evidence.features else GAINS
-        chances = [evidence.chance(each, evidence.free + evidence.tolerated) for each in known]
+        chances = [evidence.chance(each, evidence.tolerated) for each in known]
         chance = min((1 - chance for chance in chances if chance is not None), default=None)
         return ActNow("done", None, 0.0, chance, decision=self.instead.decision if self.instead else None)
 

@@ -1,8 +1,10 @@
 """The walk through the flowchart, case by case. At stakes of .2 the default tolerance is .01 per decision."""
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -55,6 +57,15 @@ def evidence(
 def test_rows_that_would_show_an_effect_are_more_than_do_not_show_it() -> None:
     """However short the interval: these 2,000 rows left it open."""
     assert rows_for(evidence(), Item("gain_recalibration", 0.5, (-0.01, 0.01)), 0.5) == 2001
+
+
+def test_how_far_a_method_is_ahead_of_a_constant_decision_is_known_by_the_error_of_that_difference() -> None:
+    """Both win .02 [0, .04] over the score; how they differ is known to .001."""
+    wide, narrow = (0.0, 0.04), (-0.001, 0.001)
+    beside = evidence(wide, narrow, wide, lead=wide, over_constant=narrow)
+    for action, error in (("recalibrate", 1.0), ("post-train", math.sqrt(2))):
+        assert beside.chance(action, 0.0005) == pytest.approx(NormalDist().cdf(-0.5 * 1.96 / error), abs=1e-5)
+    assert evidence(wide).chance("recalibrate") == pytest.approx(0.975, abs=1e-5)
 
 
 FOUND: dict[str, Callable[[Advice], object]] = {

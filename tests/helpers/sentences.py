@@ -46,7 +46,7 @@ def _chance(page: Page, match: Match) -> bool:
     now, certainty = page.advice["act_now"], page.advice["certainty"]
     said = {None: "clear", "likely, but not clear": "likely"}.get(match[3], "open")
     chance = now["chance"]
-    percent = f"{100 * chance:.0f}" if 0.005 <= chance < 0.995 else "under 1" if chance < 0.5 else "over 99"
+    percent = f"{100 * chance:.0f}" if 0.005 < chance < 0.995 else "under 1" if chance < 0.5 else "over 99"
     words = said == certainty or (match[3] is None and chance >= 0.975)
     limit = match[1] is None or says(match[1], page.tolerance)
     return limit and match[2] == percent and words and (match[1] is None) == (now["action"] != "done")
