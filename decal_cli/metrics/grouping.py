@@ -179,8 +179,9 @@ def worst(t: Table, task: Task, rng: np.random.Generator, confidence: float, bin
 
 
 def worst_bound(rate: Floats, share: Floats, task: Task) -> Floats:
-    """The sharp bound at the largest grouping loss, t* (1 - c) or c (1 - t*): what knowing every label adds."""
-    return task_bounds(rate * (1 - rate), rate, share, task).sharp
+    """The sharp bound at the largest grouping loss: what knowing every label adds, t* (1 - c) or c (1 - t*)."""
+    steps = zip(task.shares, task.thresholds, strict=True)
+    return sum(of_step * ((np.minimum(rate, at) - at * rate) * share).sum(axis=-1) for of_step, at in steps)
 
 
 def calibration_of(t: Table, task: Task, levels: Table, which: Any) -> Callable[[Floats], Floats]:
