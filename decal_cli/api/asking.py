@@ -88,7 +88,7 @@ class Asked(NamedTuple):
             if len(paths) > 1:
                 fix = "give one address; its query may join tables"
                 raise DecalError("rows come from files or from one engine", fix)
-            return Engine(paths[0], query=self.data.query or "")
+            return Engine(paths[0], query=self.data.query)
         if isinstance(source, Engine) or not (hasattr(source, "cursor") and hasattr(source, "close")):
             return source
         if not self.data.query:

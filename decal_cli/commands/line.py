@@ -237,7 +237,7 @@ def _source(line: GivenOptions, settings: Settings, pipes: bool) -> Any:
             raise DecalError("rows come from files or from one engine", "give files, or --engine without files")
         from decal_cli.data.large.engines.connections import Engine
 
-        return Engine(line["engine"], query=line.get("query", ""))
+        return Engine(line["engine"], query=line.get("query"))
     if not files and pipes and piped_in():
         return ["-"]
     paths = files or settings.get("input", [])

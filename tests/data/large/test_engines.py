@@ -307,8 +307,8 @@ def expected(verb: Any, database: Path, score: Any) -> Any:
 @pytest.mark.parametrize("kind", ["duckdb", "sqlite", "dictionaries", "adbc", "plain", "address"])
 def test_a_connection_is_data_of_every_verb(database: Path, kind: str) -> None:
     def check(connection: Any, **dialect: str) -> None:
-        table = decal_cli.Engine(connection, table="preds", **dialect)
-        query = decal_cli.Engine(connection, query="select * from preds where p < 2", **dialect)
+        table = decal_cli.Engine(connection, table="preds", query=None, **dialect)
+        query = decal_cli.Engine(connection, table=None, query="select * from preds where p < 2", **dialect)
         for engine in (table, query):
             one = decal_cli.evaluate(engine, score="p", **ASKED)
             assert one["auc"] == expected(decal_cli.evaluate, database, "p")["auc"]

@@ -58,9 +58,9 @@ class Engine:
     """
 
     connection: Any
-    table: str = ""
-    query: str = ""
-    dialect: str = ""
+    table: str | None = None
+    query: str | None = None
+    dialect: str | None = None
 
     def __post_init__(self) -> None:
         if self.dialect and self.dialect not in DIALECTS:

@@ -227,7 +227,7 @@ def read_engine(
             raise DecalError(f"{option} needs the rows, and an engine only counts them", "give a file of rows")
     name = shown = "" if isinstance(engine.connection, str) else engine.spoken
     opened: AbstractContextManager[Connection] = nullcontext(Opened(engine.connection, shown))
-    table, query = engine.table, engine.query
+    table, query = engine.table or "", engine.query or ""
     if isinstance(engine.connection, str):
         address = address_of(engine.connection)
         if address.table and table:
