@@ -215,7 +215,8 @@ class _ParquetFiles(_Files):
         text = f"TRIM({_DIALECT.as_text(label)})"
         is_one = f"{label} = 1" if whole else is_positive(text, self.chosen.positive or "1", _DIALECT)
         absent = f"{label} IS NULL" if whole else is_missing(text, _DIALECT)
-        counts = ", ".join(f"COUNT(*) FILTER (WHERE {which})" for which in ("TRUE", is_one, absent))
-        answer = self.connection.execute(f"SELECT decal_file, {counts} FROM {self.files} GROUP BY ALL").fetchall()
-        of_path = {path: tuple(found) for path, *found in answer}
+        # DuckDB takes twice as long to count with FILTER.
+        sums = ", ".join(f"SUM(CASE WHEN {which} THEN 1 ELSE 0 END)" for which in (is_one, absent))
+        counted = f"SELECT decal_file, COUNT(*), {sums} FROM {self.files} GROUP BY ALL"
+        of_path = {path: tuple(found) for path, *found in self.connection.execute(counted).fetchall()}
         return [of_path[path] for path in self.paths]
