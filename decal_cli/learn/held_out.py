@@ -507,7 +507,7 @@ def threshold_range(t: Table, threshold: float, seed: Seed, confidence: float) -
     drawn = world.drawn(seed, "regret")(threshold)
     short = drawn.max(axis=-1) - drawn[:, highest(world.true(threshold))]
     cells = world.cells
-    worth = from_top(cells.pos * (1 - threshold) - (cells.n - cells.pos) * threshold) / cells.total
+    worth = from_top(cells.pos - cells.n * threshold) / cells.total
     allowed = float(np.quantile(short, confidence)) + TIE * float(np.abs(worth).max())
     held = np.flatnonzero(worth.max() - worth <= allowed)
     before, score = np.append(0.0, cells.score), np.append(cells.score, 1.0)

@@ -159,7 +159,7 @@ def selected(rows: Rows, capacity: Capacity, act_from: float | None, rank: Float
     taken = np.cumsum(n) - n
     chance = np.clip((room[number] - (taken - taken[firsts][number])) / n, 0.0, 1.0)
     wanted = height > -np.inf if act_from is None else height >= act_from
-    chance = np.where(wanted, np.where(chance >= 1 - _ROUNDING, 1.0, np.where(chance <= _ROUNDING, 0.0, chance)), 0.0)
+    chance = np.where(wanted, _whole(chance), 0.0)
     at = np.arange(len(height))
     following = np.minimum.reduceat(np.where(wanted & (chance < 1), at, len(at)), firsts)
     lowest = np.maximum.reduceat(np.where(chance > 0, at, -1), firsts)
@@ -167,7 +167,7 @@ def selected(rows: Rows, capacity: Capacity, act_from: float | None, rank: Float
     threshold = np.where(lowest >= 0, height[lowest], height[firsts])
     if act_from is not None:
         threshold = np.where(full, threshold, act_from)
-    next_rank = np.where(full, height[np.minimum(following, len(at) - 1)], np.nan)
+    next_rank = np.append(height, np.nan)[following]
     acted = np.add.reduceat(n * chance, firsts)
     lists = TopK(capacity, rows, rank, room, acted, next_rank, threshold)
     place = np.empty(len(order), dtype=np.int64)

@@ -183,8 +183,7 @@ class Table(Counted, Remembering):
         """The i/k quantiles of the scores of the rows, i = 0..k, shape (k + 1,)."""
         share = np.arange(k + 1) / k
         if self.weighted:
-            levels = np.searchsorted(self._rows_to, share * (1 - TIE) * self._rows_to[-1], side="left")
-            return self.score[np.minimum(levels, len(self) - 1)]
+            return self.score[np.searchsorted(self._rows_to, share * (1 - TIE) * self._rows_to[-1], side="left")]
         position = share * (self.total - 1)
         low = np.floor(position)
         below, above = (self._score_of_row(rows) for rows in (low, np.ceil(position)))

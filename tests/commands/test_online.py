@@ -69,7 +69,7 @@ def test_predictions_are_written_for_every_row(decal: Decal, tmp_path: Path) -> 
     assert "the labels of the last 20 rows are not known yet" in done.out
     table = pq.read_table(tmp_path / "scored.parquet")
     assert table.column_names == ["row", "t", "p", "y", "p_online_platt"]
-    assert table["y"].null_count == 20
+    assert table["row"].to_pylist() == list(range(1, 301)) and table["y"].null_count == 20
     assert table["p_online_platt"].null_count == 0
 
 

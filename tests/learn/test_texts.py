@@ -42,13 +42,14 @@ def everything(data: Written) -> Training:
 
 
 def test_n_grams_by_hand() -> None:
-    grams = _matrix(["Ab c", "ab  C", None, "", "ab", "ab ab"])
+    grams = _matrix(["Ab c", "ab  C", None, "", "ab", "ab ab", "abcdef"])
     # Of ' ab c ': 2 letters at a time 4 (two ends of words with a space, within and at both sides), and so on.
     characters = {" a", "ab", "b ", " ab", "ab ", " ab ", " c", "c ", " c "}
     assert grams[0].nnz == len(characters) + len({"ab", "c"}) + len({"ab c"})
     assert (grams[0] != grams[1]).nnz == 0, "case and spaces say nothing"
     assert grams[2].indices.tolist() == [BUCKETS] and grams[3].nnz == 0
     assert grams[5].nnz == grams[4].nnz + 1, "an n-gram counts once; the pair of words is new"
+    assert grams[6].nnz == 7 + 6 + 5 + 1, "2, 3 and 4 letters of ' abcdef ', and the word"
 
 
 @pytest.mark.parametrize(

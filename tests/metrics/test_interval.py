@@ -98,6 +98,10 @@ def test_wilson_is_the_textbooks() -> None:
     label = np.arange(263) < 81
     share = units_of_rows(label.astype(np.int64), None, None).mean(label.astype(float))
     assert share.wilson(0.95) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    # All rows agree, but for rounding.
+    all_but = units_of_rows(label.astype(np.int64), None, None).mean(1 - 2e-16 * label)
+    assert all_but.seen > 0
+    assert all_but.wilson(0.95) == pytest.approx(wilson(1, 263, 0.95), abs=1e-9)
 
 
 def test_a_share_rests_on_no_more_rows_than_its_weights_say() -> None:
