@@ -39,6 +39,8 @@ MIN_DIFFERENT_ROWS = 6
 
 _ROUNDING = 1e-12
 """Losses per decision that differ by less are the same but for rounding."""
+_SINGLE_PRECISION = 1e-6
+"""Gaps between scores that differ by less are the same: scores of single precision are rounded to about 1e-7."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,7 @@ class BrierDifference:
             return ()
         sign, at = np.sign(value[where]), t[where]
         # Evidence at both ends of a segment holds all along it: D is linear there, and its error convex.
-        gap = (np.diff(at) > MAX_GAP + _ROUNDING) & (np.diff(where // 2) > 0)
+        gap = (np.diff(at) > MAX_GAP + _SINGLE_PRECISION) & (np.diff(where // 2) > 0)
         breaks = np.flatnonzero((sign[1:] != sign[:-1]) | gap) + 1
         leads = []
         for part in np.split(where, breaks):

@@ -86,6 +86,9 @@ def test_a_crossing_worked_by_hand() -> None:
     assert flat.dominates is None
 
 
+SINGLE_90, SINGLE_95 = float(np.float32(0.9)), float(np.float32(0.95))
+
+
 def stairs(edge: list[float], steps: list[float]) -> BrierDifference:
     """A difference of curves that is constant on each segment; 2 standard errors are about 0.02."""
     alpha = np.array(steps)
@@ -98,10 +101,11 @@ def stairs(edge: list[float], steps: list[float]) -> BrierDifference:
     [
         ([0, 0.4, 1], [0.1, 0.2], [("a", 0, 1)]),
         ([0, 0.5, 0.55, 1], [0.1, 0.001, 0.1], [("a", 0, 1)]),
+        ([0, SINGLE_90, SINGLE_95, 1], [0.1, 0.001, 0.1], [("a", 0, 1)]),
         ([0, 0.5, 0.56, 1], [0.1, 0.001, 0.1], [("a", 0, 0.5), ("a", 0.56, 1)]),
         ([0, 0.5, 1], [0.1, -0.1], [("a", 0, 0.5), ("b", 0.5, 1)]),
     ],
-    ids=["wide segments", "a gap of 0.05", "a wider gap", "the other one"],
+    ids=["wide segments", "a gap of 0.05", "a gap of 0.05 in single precision", "a wider gap", "the other one"],
 )
 def test_a_lead_goes_on_until_a_gap_or_the_other_one(edge: list[float], steps: list[float], ranges: list) -> None:
     assert [(lead.model, lead.low, lead.high) for lead in stairs(edge, steps).leads(2.0)] == ranges
