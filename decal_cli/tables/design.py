@@ -459,8 +459,7 @@ class RowsOfCells(NamedTuple):
 
     def of_cells(self, values: Floats, begin: int, part: slice) -> Floats:
         """The value of each row in a run of rows. values: of each label and cell, (2, k), from cell `begin` on."""
-        cell = self.cell[part] - begin
-        return np.where(self.label[part] > 0, values[1, cell], values[0, cell])
+        return values.reshape(-1)[self.cell[part] - begin + values.shape[1] * (self.label[part] > 0)]
 
     def values(self, values: Callable[[slice], Floats], part: slice) -> Floats:
         """The value of each row in a run of rows. values: computes those of each label and a run of cells, (2, k)."""
