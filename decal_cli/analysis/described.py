@@ -535,6 +535,21 @@ def cluster_notes(models: Mapping[str, tuple[int, Clusters | None]]) -> Iterator
             yield f"{where}intervals use t quantiles and are rough: there are only {how_many}"
 
 
+def single_precision_notes(models: Mapping[str, Rows], thresholds: Sequence[float]) -> Iterator[str]:
+    """A sentence on each score that is a threshold but for single precision, which puts it below."""
+    for name, rows in models.items():
+        where = f"{name}: " if len(models) > 1 else ""
+        for threshold in thresholds:
+            rounded = float(np.float32(threshold))
+            here = rows.table.score == rounded
+            if rounded < threshold and here.any():
+                share = 100 * float(rows.table.n[here].sum()) / rows.table.total
+                yield (
+                    f"{where}{share:.3g} % of the rows have the score {rounded:.10g}, which is {plain(threshold)} in "
+                    "single precision and lies below that threshold: round the scores if such rows are acted on"
+                )
+
+
 @dataclass(frozen=True)
 class BestRecalibrator(Section):
     """The method that recalibrates some rows best."""

@@ -31,6 +31,7 @@ from decal_cli.analysis.described import (
     prior_shift_gain,
     regimes_of,
     select_rows,
+    single_precision_notes,
     without_labels,
     worth_of,
 )
@@ -445,6 +446,9 @@ def head_of(
     if dataset.clusters is not None:
         known = clusters or {each.name: (len(each.rows), clusters_of(each.rows)) for each in dataset.models}
         notes += (*cluster_notes(known),)
+    if plan.task is not None and not dataset.classes:
+        rows = {each.name: each.rows for each in dataset.models}
+        notes += (*single_precision_notes(rows, plan.task.decision_thresholds),)
     return Evaluation(
         *(plan, dataset.inputs, dataset.columns, dataset.guessed, notes, ()),
         decision=decision if isinstance(decision, ClassDecision) else None,

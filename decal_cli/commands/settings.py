@@ -108,13 +108,15 @@ def _is_matrix(value: Any) -> bool:
     return several_rows and all(isinstance(row, list) and len(row) >= 2 and all(map(_is_number, row)) for row in rows)
 
 
-TEXT = _Kind(_is_text, "a text")
+TEXT = _Kind(_is_text, "a non-empty text")
 TEXTS = _Kind(
     lambda value: _is_text(value) or (isinstance(value, list) and all(map(_is_text, value))),
-    "a text or a list of texts",
+    "a non-empty text or a list of them",
     lambda value: (value,) if isinstance(value, str) else tuple(value),
 )
-VALUE = _Kind(lambda value: isinstance(value, (bool, int, float, str)) and bool(text_of(value)), "a text", text_of)
+VALUE = _Kind(
+    lambda value: isinstance(value, (bool, int, float, str)) and bool(text_of(value)), "a non-empty text", text_of
+)
 MATRIX = _Kind(
     lambda value: isinstance(value, str) or _is_matrix(value),
     'a text "u00,u01;u10,u11", a file name, [[u00, u01], [u10, u11]] or {wait = [u00, u01], ...}',

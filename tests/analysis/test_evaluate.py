@@ -58,3 +58,18 @@ def test_the_readable_choice_shows_the_worst_case_only_without_features() -> Non
 def test_a_plan_that_makes_no_sense(given: dict, says: str) -> None:
     with pytest.raises(DecalError, match=says):
         Plan((), **given)
+
+
+def test_a_score_that_single_precision_puts_below_the_threshold_is_told() -> None:
+    """0.9 is below 0.9 in single precision, 0.6 above 0.6; in double precision both are what they are."""
+    plan = Plan((parse("accuracy"),), BinaryTask.of_threshold(0.9))
+
+    def notes(*scores: float, at: Plan = plan) -> tuple[str, ...]:
+        narrow = np.float32(scores)
+        return evaluate(from_arrays(narrow.astype(float), np.array([1, 0, 1, 0])), at).notes
+
+    (note,) = notes(0.9, 0.9, 0.9, 0.2)
+    assert note.startswith("75 % of the rows have the score 0.8999999762, which is 0.9 in single precision")
+    assert notes(0.9001, 0.8999, 0.6, 0.2) == ()
+    assert notes(0.6, 0.6, 0.6, 0.2, at=Plan((parse("accuracy"),), BinaryTask.of_threshold(0.6))) == ()
+    assert evaluate(from_arrays(np.array([0.9, 0.9, 0.9, 0.2]), np.array([1, 0, 1, 0])), plan).notes == ()
