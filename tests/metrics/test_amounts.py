@@ -145,3 +145,6 @@ def test_what_actions_cost_more_than_the_first_is_multiplied_and_what_they_win_i
     utility = utilities_of(columns, None, None, 3.0)
     found = [[float(np.squeeze(utility[action, label])) for label in (0, 1)] for action in range(3)]
     assert found == [[0.0, -20.0], [-6.0, -10.0], [-15.0, -1.0]]
+    # Of two actions and classes only what a false positive costs more: 2, and not what a miss does.
+    two = utilities_of({"utility_columns": np.array([[0.0, -1.0, -2.0, -20.0]])}, None, None, 3.0)
+    assert [[float(np.squeeze(two[action, label])) for label in (0, 1)] for action in (0, 1)] == [[0, -1], [-6, -20]]

@@ -429,6 +429,8 @@ def test_cells_are_as_many_as_asked_for_and_equally_full() -> None:
     assert np.array_equal(np.bincount(cells.of_row), cells.counts.sum(axis=1))
     assert len(cells.score) == 16 and cells.counts.sum(axis=1) == pytest.approx(64, abs=8)
     assert cells.score.T @ cells.counts.sum(axis=1) == pytest.approx(c.score.sum(axis=0))
+    # Of so many rows only, they lie evenly in the order of content, from the first to the last.
+    assert np.array_equal(c.by_row(2).score, c.score[c.in_content_order()[[0, -1]]])
 
 
 def test_long_agents_stand_in_json(decal: Decal) -> None:
