@@ -429,10 +429,12 @@ class Advice:
         where a constant decision is worth more than the score, a method must clearly win more than that.
         """
         enough_is_open = self.action == "post-train" and any((s.number, s.answer) == (2, "unknown") for s in self.steps)
-        shown = not enough_is_open and (self.interval is None or self.interval[0] > self.evidence.free)
+        chance = self.act_now.chance or 0.0
+        # So sure is what lies above the lower end of an interval.
+        shown = not enough_is_open and (self.interval is None or chance > (1 + self.evidence.confidence) / 2)
         if self.action != "cannot-tell" and (shown or self.act_now.costly):
             return "clear"
-        return "likely" if (self.act_now.chance or 0.0) >= LIKELY else "open"
+        return "likely" if chance >= LIKELY else "open"
 
     @cached_property
     def interim(self) -> Interim | None:

@@ -72,7 +72,8 @@ class BrierDifference:
 
     edge: (s + 1,), from 0 to 1. alpha, beta: (s,). squares: (s, 2), sums of squared weights of the rows of label 1 and
     of 0 on which the two decide differently; signed: each square with the sign of what B loses there. count: (s,),
-    effective rows of these. total, total2: summed weights and squares. names: of A and B.
+    effective rows of these. weight, square: (2,), summed weights and squares of all rows of label 1 and of 0.
+    share_known: whether the share of label 1 is, so that rows vary within their label only. names: of A and B.
     """
 
     edge: Floats
@@ -81,8 +82,9 @@ class BrierDifference:
     squares: Floats
     signed: Floats
     count: Floats
-    total: float
-    total2: float
+    weight: Floats
+    square: Floats
+    share_known: bool = False
     names: tuple[str, str] = ("a", "b")
 
     def segment_of(self, thresholds: Floats) -> Ints:
@@ -98,9 +100,28 @@ class BrierDifference:
         value[np.isclose(value, 0.0, atol=_ROUNDING)] = 0.0
         error = np.empty(len(t))
         for part in runs(len(t)):
-            of_rows = self.signed[k[part]].T, self.squares[k[part]].T, self.total, self.total2
-            error[part] = error_of(t[part], value[part], *of_rows)
+            error[part] = self.error_at(t[part], k[part])
         return t, value, error
+
+    def centres(self, t: Floats, k: Ints) -> Floats:
+        """The mean that what B loses at a row of label 1, and of 0, varies about: D, or the label's own; (2, n)."""
+        lost = np.stack((self.alpha[k] * (1 - t), (self.alpha[k] + self.beta[k]) * t))
+        if not self.share_known:
+            return np.tile(lost.sum(axis=0), (2, 1))
+        return lost * self.weight.sum() / self.weight[:, None]
+
+    def error_at(self, t: Floats, k: Ints, effect: float = 1.0) -> Floats:
+        """Standard error of D at thresholds t in segments k, shape (n,). effect: of the design.
+
+        One more row of each label counts among those decided differently: near 0 and 1 the rows may not yet hold the
+        rare label, which costs most, and their spread would then miss it.
+        """
+        costs, centre, total = np.stack((1 - t, t)), self.centres(t, k), self.weight.sum()
+        squares, signed, square = (effect * each for each in (self.squares[k].T, self.signed[k].T, self.square))
+        variance = (squares * costs**2 - 2 * centre * signed * costs + centre**2 * square[:, None]).sum(axis=0)
+        # It weighs as much as the rows of its label, or as all rows where there are none of it.
+        heavy = ratio(square, self.weight, square.sum() / total)
+        return np.hypot(np.sqrt(np.maximum(variance, 0.0)), np.hypot(*(heavy[:, None] * costs))) / total
 
     @cached_property
     def zeros(self) -> Floats:
@@ -177,18 +198,6 @@ class BrierDifference:
         return tuple(crossings)
 
 
-def error_of(t: Floats, value: Floats, signed: Floats, squares: Floats, total: float, total2: float) -> Floats:
-    """Standard error of the difference of two Brier curves at thresholds t, shape (k,).
-
-    signed, squares: as `BrierDifference` has them, of the rows with label 1 and with label 0, (2, k). One more row of
-    each label counts among those decided differently: near 0 and 1 the rows may not yet hold the rare label, which
-    costs most, and their spread would then miss it.
-    """
-    costs = np.stack((1 - t, t))
-    variance = (squares * costs**2).sum(axis=0) - 2 * value * (signed * costs).sum(axis=0) + value**2 * total2
-    return np.hypot(np.sqrt(np.maximum(variance, 0.0)) / total, total2 / total**2 * np.hypot(t, 1 - t))
-
-
 def brier_difference(pairs: PairTable, names: tuple[str, str] = ("a", "b")) -> BrierDifference:
     """The difference of the two Brier curves of a pair table; O(k log k)."""
     edge, first, last, side = _segments(pairs)
@@ -206,9 +215,10 @@ def brier_difference(pairs: PairTable, names: tuple[str, str] = ("a", "b")) -> B
     weight, squares = (np.maximum(over_segments(*sums, abs(side)) * apart, 0.0) for sums in ((n, pos), (n2, pos2)))
     whole, whole2 = weight.sum(axis=1), squares.sum(axis=1)
     count = ratio(whole**2, whole2)
-    total = float(n.sum())
-    alpha, at1 = lost[:, 0] / total, lost[:, 1] / total
-    return BrierDifference(edge, alpha, at1 - alpha, squares, signed, count, total, float(n2.sum()), names)
+    of_labels, of_labels2 = (np.array([pos.sum(), (n - pos).sum()]) for n, pos in ((n, pos), (n2, pos2)))
+    alpha, at1 = (lost / n.sum()).T
+    known = pairs.design.share_known
+    return BrierDifference(edge, alpha, at1 - alpha, squares, signed, count, of_labels, of_labels2, known, names)
 
 
 def band(pairs: PairTable, confidence: float, rng: np.random.Generator) -> float:
@@ -218,20 +228,21 @@ def band(pairs: PairTable, confidence: float, rng: np.random.Generator) -> float
     of each cell (a multiplier bootstrap); never below the pointwise quantile. Infinite where the two never disagree on
     enough rows.
     """
-    cells = pairs.cells
+    cells = pairs.cells.with_known_share() if pairs.design.share_known else pairs.cells
     on_cells = brier_difference(cells)
-    t, value, error = on_cells.ends
+    t, _, error = on_cells.ends
     looked = on_cells.enough
     if not looked.any():
         return float("inf")
     edge, first, last, side = _segments(cells)
     segment = np.repeat(np.arange(len(edge) - 1), 2)
+    centre1, centre0 = on_cells.centres(t, segment)
     largest = np.empty(N_BAND_DRAWS)
     for k in range(N_BAND_DRAWS):
         at0, at1 = cells.design.scattered(cells, rng)
         lost1, lost0 = (_spread(side * values, first, last, len(edge))[segment] for values in (at1, at0))
-        difference = ((1 - t) * lost1 - t * lost0 - value * (at1.sum() + at0.sum())) / on_cells.total
-        largest[k] = np.max(np.abs(difference[looked]) / error[looked])
+        difference = (1 - t) * lost1 - t * lost0 - centre1 * at1.sum() - centre0 * at0.sum()
+        largest[k] = np.max(np.abs(difference[looked]) / error[looked]) / on_cells.weight.sum()
     return max(float(np.quantile(largest, confidence)), quantile(confidence))
 
 
@@ -345,11 +356,10 @@ def _curve(fitted: Table, at: Floats) -> Floats:
 
 def _advantage(a: Floats, b: Floats, rows: Rows, at: Floats) -> Floats:
     """What A loses more than B at each threshold, in standard errors, shape (K,); 0 where too few decisions differ."""
-    apart, effect = brier_difference(pair_up(a, b, rows.label, rows.weight)), rows.table.design.effect
+    pairs = pair_up(a, b, rows.label, rows.weight)
+    apart = brier_difference(pairs.with_known_share() if rows.share_known else pairs)
     k = apart.segment_of(at)
-    value = apart.alpha[k] + apart.beta[k] * at
-    signed, squares = (effect * each[k].T for each in (apart.signed, apart.squares))
-    error = error_of(at, value, signed, squares, apart.total, effect * apart.total2)
+    value, error = apart.alpha[k] + apart.beta[k] * at, apart.error_at(at, k, rows.table.design.effect)
     return np.where(apart.count[k] >= MIN_DIFFERENT_ROWS, -value / error, 0.0)
 
 

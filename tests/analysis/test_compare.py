@@ -22,7 +22,7 @@ from decal_cli.analysis.compare import (
 )
 from decal_cli.analysis.evaluate import Plan, all_choices
 from decal_cli.analysis.splice import Cut, NoSplice, Splice, best_cut, splice
-from decal_cli.curves.crossings import BrierDifference, Crossing, band, brier_difference, error_of
+from decal_cli.curves.crossings import BrierDifference, Crossing, band, brier_difference
 from decal_cli.data import Columns, Dataset, from_arrays
 from decal_cli.errors import Undefined
 from decal_cli.metrics import parse
@@ -51,22 +51,27 @@ def difference_at(curves: BrierDifference, threshold: float) -> tuple[float, flo
     at = np.array([threshold])
     k = curves.segment_of(at)
     value = curves.alpha[k] + curves.beta[k] * at
-    return float(value[0]), float(
-        error_of(at, value, curves.signed[k].T, curves.squares[k].T, curves.total, curves.total2)[0]
-    )
+    return float(value[0]), float(curves.error_at(at, k)[0])
 
 
-@given(any_pairs, st.booleans(), st.floats(0.001, 1.0))
-def test_the_difference_of_the_curves_is_that_of_the_rows(rows: list, weighted: bool, t: float) -> None:
+@given(any_pairs, st.booleans(), st.booleans(), st.floats(0.001, 1.0))
+def test_the_difference_of_the_curves_is_that_of_the_rows(rows: list, weighted: bool, known: bool, t: float) -> None:
+    """Where the share of label 1 is known, rows vary about the mean of their label."""
     a, b, label, weight = pair_columns(rows)
     w = weight if weighted else np.ones(len(a))
-    curves = brier_difference(pair_up(a, b, label, weight if weighted else None))
+    known = known and 0 < label.mean() < 1
+    pairs = pair_up(a, b, label, weight if weighted else None)
+    curves = brier_difference(pairs.with_known_share() if known else pairs)
+    of_label = label == label[:, None] if known else np.ones((len(a), len(a)))
     for threshold in (t, *LEVELS):
         each = cost_of(b, label, threshold) - cost_of(a, label, threshold)
+        centre = of_label @ (w * each) / (of_label @ w)
+        # One more row of each label, as heavy as those there are, may be decided differently.
+        weights = [w[label == one] if (label == one).any() else w for one in (1, 0)]
+        heavy = [(of_one**2).sum() / of_one.sum() for of_one in weights]
+        unseen = math.hypot(heavy[0] * (1 - threshold), heavy[1] * threshold)
+        error = math.hypot(math.sqrt((w**2 * (each - centre) ** 2).sum()), unseen) / w.sum()
         mean = np.average(each, weights=w)
-        # One more row of each label may be decided differently.
-        unseen = (w**2).sum() / w.sum() * math.hypot(1 - threshold, threshold)
-        error = math.hypot(math.sqrt((w**2 * (each - mean) ** 2).sum()), unseen) / w.sum()
         assert difference_at(curves, threshold) == pytest.approx((mean, error), abs=1e-7)
 
 
@@ -92,8 +97,8 @@ SINGLE_90, SINGLE_95 = float(np.float32(0.9)), float(np.float32(0.95))
 def stairs(edge: list[float], steps: list[float]) -> BrierDifference:
     """A difference of curves that is constant on each segment; 2 standard errors are about 0.02."""
     alpha = np.array(steps)
-    nothing, many = np.zeros((len(alpha), 2)), np.full((len(alpha), 2), 150.0)
-    return BrierDifference(np.array(edge), alpha, 0 * alpha, many, nothing, many[:, 0], 1000.0, 1000.0)
+    nothing, many, rows = np.zeros((len(alpha), 2)), np.full((len(alpha), 2), 150.0), np.full(2, 500.0)
+    return BrierDifference(np.array(edge), alpha, 0 * alpha, many, nothing, many[:, 0], rows, rows)
 
 
 @pytest.mark.parametrize(

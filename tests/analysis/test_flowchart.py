@@ -180,8 +180,12 @@ CASES = [
          free=("0.25", pytest.approx(0.33))),
     # Beside a constant decision worth .015 more than the score, and beside recalibration that may be enough.
     case("clear beside nothing", evidence((0.005, 0.055)), action="recalibrate", certainty="clear"),
-    case("not so beside a constant decision", evidence((0.005, 0.055), lead=(0.0, 0.03)), now="recalibrate",
+    case("not so beside a constant decision",
+         evidence((0.005, 0.055), lead=(0.0, 0.03), over_constant=(-0.005, 0.035)), now="recalibrate",
          certainty="likely"),
+    case("clear where their difference is",
+         evidence((0.005, 0.055), lead=(0.0, 0.03), over_constant=(0.005, 0.025)), action="recalibrate",
+         certainty="clear"),
     case("clear beside recalibration", evidence((-0.001, 0.043), (0.015, 0.02), (0.001, 0.06)), action="post-train",
          certainty="clear"),
     case("not so where it may be enough", evidence((-0.001, 0.043), (-0.006, 0.024), (0.001, 0.06)),

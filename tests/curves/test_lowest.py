@@ -54,12 +54,13 @@ def test_an_advantage_is_its_mean_over_its_error_with_one_more_row_of_each_label
     a, b, label = rng.integers(0, 3, 200), rng.integers(0, 3, 200), np.arange(200) % 2
     weight = np.append(np.ones(6), rng.integers(2, 8, 194) / 4)
     b[:differing] = 3
+    heavy = np.array([np.average(weight[label == one], weights=weight[label == one]) for one in (0, 1)])
     expected = []
     for k, t in enumerate(at[: differing - 3]):
         first, second = (np.where(decided > k, t * (1 - label), (1 - t) * label) for decided in (a, b))
         mean = np.average(first - second, weights=weight)
         seen = (weight**2 * (first - second - mean) ** 2).sum() / weight.sum() ** 2
-        missed = (weight**2).sum() / weight.sum() ** 2 * np.array([t, 1 - t])
+        missed = heavy / weight.sum() * np.array([t, 1 - t])
         expected.append(mean / np.sqrt(seen + missed @ missed))
     reached = np.array([0.0, *at])
     found = _advantage(reached[a], reached[b], Rows(np.full(200, 0.5), label, weight), at)
