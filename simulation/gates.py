@@ -115,9 +115,11 @@ def share_shown(
     for _ in range(samples):
         at = rng.integers(len(score), size=rows)
         inputs = Inputs(Rows(score[at], label[at]), task)
-        low, high = measure_all([rule.choice], inputs, CONFIDENCE)[rule.choice].interval or (0.0, 0.0)
-        worst = high if rule.at_most == planned.holds else low
-        shown += OPERATORS[rule.operator](worst, rule.number) == planned.holds
+        interval = measure_all([rule.choice], inputs, CONFIDENCE)[rule.choice].interval
+        # A sample without an interval shows nothing.
+        if interval is not None:
+            worst = interval[1 if rule.at_most == planned.holds else 0]
+            shown += OPERATORS[rule.operator](worst, rule.number) == planned.holds
     return shown / samples
 
 

@@ -461,10 +461,6 @@ def edges_of_advice(plan: Plan) -> Sequence[float]:
     return sorted({*plan.edges, *LOOKED_AT}) if plan.binary else plan.edges
 
 
-LOOKS = 25
-"""How many of many thresholds are looked at before those between."""
-
-
 Point = TypeVar("Point")
 
 
@@ -519,9 +515,11 @@ class Elsewhere:
         return last(lower), last(each for each in LOOKED_AT if each > task.threshold)
 
     def along(self, task: BinaryTask, at: Sequence[float]) -> list[Advice]:
-        """The advice at each of these thresholds, increasing, costs adding up to the same; `at` has the task's own."""
-        own = list(at).index(task.threshold)
-        steps = (*range(0, len(at), max(len(at) // LOOKS, 1)), own, len(at) - 1)
+        """The advice at each of these thresholds, increasing, costs adding up to the same; `at` has the task's own.
+
+        It is looked at at those of LOOKED_AT, as `held` does, and between two of them where it differs.
+        """
+        steps = {0, *np.searchsorted(at[:-1], (task.threshold, *LOOKED_AT)).tolist(), len(at) - 1}
         seen = looked_at(lambda step: self.advise(task.moved_to(at[step])), steps, lambda advice: advice.same)
         known = np.array(list(seen))
         return [seen[known[np.searchsorted(known, step, side="right") - 1]] for step in range(len(at))]

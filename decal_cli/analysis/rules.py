@@ -52,6 +52,7 @@ _SIDE = re.compile(r"(?P<over>upper|lower|max|gap)\s*\((?P<inner>.*)\)")
 # holds whichever pair has it. rows and positives are the rows of a model and group, and those of label 1; they stand
 # alone, with a scope. A name in quotes may hold anything; one without ends at the next @, and loses spaces at its ends.
 _CHANGE = re.compile(r"\s*(?P<change>delta|drop)\s*\((?P<metric>.*)\)\s*")
+_NESTED = re.compile(r"\s*(upper|lower|max|gap|delta|drop)\s*\(")
 _BOUND = re.compile(r"(?P<baseline>baseline)?\s*(?P<number>[+-]?\s*(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)?")
 
 
@@ -166,6 +167,9 @@ def _scope(text: str) -> tuple[str, str]:
 
 
 def _metric(name: str) -> MetricSpec:
+    if _NESTED.match(name):
+        of_one = "max, gap, delta and drop hold a metric alone"
+        raise DecalError(f": upper(..) and lower(..) hold a metric, delta(..) or drop(..); {of_one}")
     try:
         return parse(name)
     except DecalError as error:

@@ -259,17 +259,18 @@ def test_the_error_of_the_area_is_that_of_redrawn_rows() -> None:
 
 
 class Stepped(Elsewhere):
-    """Advice that is another one from .3 on."""
+    """Advice that is another one from .3 on, but for a stretch about .58."""
 
     def __init__(self) -> None:
         pass
 
     def advise(self, task: BinaryTask) -> Any:
-        return SimpleNamespace(same=task.threshold > 0.299)
+        return SimpleNamespace(same=task.threshold > 0.299 and not 0.5795 < task.threshold < 0.5835)
 
 
-def test_advice_along_thresholds_is_that_at_each_of_them() -> None:
-    """It is asked for at some, and where it changes between two of these."""
-    at = (np.arange(1, 100) / 100).tolist()
+@pytest.mark.parametrize("steps", [100, 1000])
+def test_advice_along_thresholds_is_that_at_each_of_them(steps: int) -> None:
+    """It is asked for at every hundredth, and where it changes between two of these."""
+    at = (np.arange(1, steps) / steps).tolist()
     along = Stepped().along(BinaryTask.of_threshold(at[40]), at)
-    assert [each.same for each in along] == [threshold > 0.299 for threshold in at]
+    assert [each.same for each in along] == [Stepped().advise(BinaryTask.of_threshold(each)).same for each in at]

@@ -11,7 +11,7 @@ from pyarrow import csv as pacsv
 from scipy.special import stdtrit
 
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.plan import POWERS, made_up_pilot, plan_rows
+from decal_cli.analysis.plan import POWERS, RowsNeeded, made_up_pilot, plan_rows
 from decal_cli.analysis.rules import parse_rule
 from decal_cli.data import from_arrays
 from decal_cli.metrics import Inputs, measure_all
@@ -42,6 +42,13 @@ def test_planned_rows_show_it_as_often_as_planned(auc: float, prevalence: float,
         shown = share_shown(parsed, first, rows, (score, label), task, SAMPLES, rng)
         # Within .05, and two standard errors of the simulation.
         assert abs(shown - power) <= 0.05 + 2 * math.sqrt(power * (1 - power) / SAMPLES)
+
+
+def test_a_sample_without_an_interval_shows_nothing() -> None:
+    """Rows of one label have no AUC."""
+    pilot, rule, rng = (np.full(50, 0.5), np.zeros(50, dtype=int)), parse_rule("auc<=.9"), np.random.default_rng(0)
+    planned = RowsNeeded("", "auc", 0.5, (0.4, 0.6), True, 0.4, (20, 30), ())
+    assert share_shown(rule, planned, 20, pilot, BinaryTask.of_threshold(0.5), 5, rng) == 0
 
 
 def test_a_made_up_pilot_is_as_asked_and_calibrated() -> None:

@@ -35,12 +35,14 @@ def test_parameters_and_scopes_parse() -> None:
         ('brier@model="p"q<=0.2', "a name in quotes does not parse"),
         ('brier@model="\\x41"<=0.2', "a name in quotes does not parse"),
         ("brier<=baseline 0.1", "sign"),
-        ("upper(lower(brier))<=0.1", "no metric 'lower'"),
+        ("upper(lower(brier))<=0.1", "max, gap, delta and drop hold a metric alone"),
+        ("upper(gap(brier))<=0.1", "max, gap, delta and drop hold a metric alone"),
+        ("drop( max (brier))<=0.1", "hold a metric alone"),
         ("gap(delta(brier))<=0.1", "goes without"),
         ("delta(brier)@model=p<=0.1", "goes without"),
         ("delta(brier)<=baseline", "goes without"),
         ("delta(brierr)<=0", "did you mean brier"),
-        ("delta(delta(brier))<=0", "delta"),
+        ("delta(delta(brier))<=0", "hold a metric alone"),
     ],
 )
 def test_a_rule_that_does_not_parse_says_why(rule: str, says: str) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import decal_cli as decal_api
-from tests.helpers.command import Decal, few_rows
+from tests.helpers.command import FIXTURES, Decal, few_rows
 
 NAMED = ("rows.csv", "--score", "p", "--label", "y")
 
@@ -20,6 +20,13 @@ def test_a_cost_above_the_gain_advises_against(decal: Decal) -> None:
     asked = ("recommend", *NAMED, "--features", "x*", "-t", "0.3", "--cost")
     assert decal.json(*asked, "0.5")["recommendation"]["action"] == "do-not-post-train"
     assert decal.json(*asked, "1", "--decisions", "1e6")["recommendation"]["action"] == "post-train"
+
+
+def test_a_page_without_next_steps_has_one_blank_line_before_its_rows(decal: Decal) -> None:
+    asked = ("--proba", "p_*", "--label", "y", "--features", "id", "--abstain", "0.4", "--tolerance", "0.5")
+    out = decal("recommend", FIXTURES / "multiclass_n1500_k3.csv", *asked, "--satisfied-at", "0.1").out
+    assert "4. Is the expected utility good enough?  yes" in out and "1,500 rows" in out
+    assert "\n\n\n" not in out
 
 
 def test_settings_and_models_know_the_population(decal: Decal, tmp_path: Path) -> None:

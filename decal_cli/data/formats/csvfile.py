@@ -47,7 +47,7 @@ class CsvSource(Source):
         self.names, self._skip, rest = self._header(text)
         self._header_text = text[: len(text) - len(rest)]
         if not rest.strip(string.whitespace) and len(head) < size:
-            raise no_rows(self.shown)
+            raise no_rows(self.shown, "has a header but no rows")
         if all(NUMBER.fullmatch(name) for name in self.names):
             raise DecalError(
                 f"{self.shown}: the first line is data ({listed(self.names)})", "add a header line, such as p,y"

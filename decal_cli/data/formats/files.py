@@ -276,9 +276,9 @@ def translated(shown: str, kind: str) -> Iterator[None]:
         raise DecalError(f"{shown} cannot be read as {kind}: {first_line(error).rstrip('.')}", fix) from None
 
 
-def no_rows(shown: str) -> DecalError:
-    """The error for a file that has columns and no rows."""
-    return DecalError(f"{shown} has a header but no rows", "give at least one row")
+def no_rows(shown: str, has: str = "has no rows") -> DecalError:
+    """The error for a file without rows."""
+    return DecalError(f"{shown} {has}", "give at least one row")
 
 
 def refuse_other_encodings(raw: Raw, head: bytes) -> None:

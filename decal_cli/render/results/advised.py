@@ -129,8 +129,8 @@ class AdvisedModel:
             asked.append(b.AnsweredQuestion(step.question, step.answer, step.reason, evidence, step.number))
         return b.AnsweredQuestions(asked)
 
-    def notes(self) -> b.Conclusion:
-        """What to do next, what ECE would have said, and for which decisions the same advice holds."""
+    def notes(self) -> b.Blocks:
+        """What to do next, if anything, what ECE would have said, and for which decisions the same advice holds."""
         sentences = [*self.advice.next_steps, *self._ece()]
         for name in self.unused_times[:1]:
             option = Hint("time", shell_word(name)).words
@@ -141,7 +141,8 @@ class AdvisedModel:
             low, high = map(plain, self.holds)
             same = f"thresholds from {low} to {high}" if low != high else f"the threshold {low} alone"
             sentences.append(f"This advice holds for {same}.")
-        return b.Conclusion("", sentences)
+        if sentences:
+            yield b.Conclusion("", sentences)
 
     def _ece(self) -> b.Lines:
         """What ECE says, which is the same for any decision, beside what recalibration wins for this one."""

@@ -313,7 +313,7 @@ class ReportPage(WrittenResult):
         yield from each.beside()
         yield b.Heading("Why", level=2)
         yield each.walk()
-        yield each.notes()
+        yield from each.notes()
         yield from self._pictures(report, "reliability", "grouping")
         if report.find(Regimes):
             regimes = regime_tables([report], self.scale.factor, self.scale.in_words)

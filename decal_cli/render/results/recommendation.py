@@ -184,7 +184,7 @@ class Recommended(WrittenResult):
             yield from each.places()
             yield from each.worth()
             yield each.walk()
-            yield each.notes()
+            yield from each.notes()
             for at in range(len(each.rounds)):
                 yield from _round_blocks(each.rounds, at, "time" in evaluation.columns, each.scale)
         yield b.Notes(source_lines(evaluation, self.terms.names))

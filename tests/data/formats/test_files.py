@@ -140,7 +140,7 @@ def test_tables_without_rows_and_with_a_name_twice(tmp_path: Path) -> None:
     empty = {"p": pa.array([], pa.float64()), "y": pa.array([], pa.int8())}
     twice = pa.Table.from_arrays([pa.array([0.1]), pa.array([1]), pa.array([2])], ["p", "y", "y"])
     for form in ("parquet", "feather", "arrow-stream"):
-        assert "has a header but no rows" in reading_error(write_columns(tmp_path, empty, form))
+        assert "has no rows; give at least one row" in reading_error(write_columns(tmp_path, empty, form))
         FORMATS[form](twice, tmp_path / "twice")
         assert "duplicate column y" in reading_error(str(tmp_path / "twice"))
 

@@ -127,7 +127,7 @@ def test_a_folder_is_one_input_and_its_paths_name_groups(tmp_path: Path, monkeyp
         (lambda d: d.assign(w=d["w"].where(d.index != 130, -1.0)), "row 131: weight -1 is not positive"),
         (lambda d: d.assign(w=d["w"].astype(str)), "is a number stored as text"),
         (lambda d: d.drop(columns="p"), "no column 'p'"),
-        (lambda d: d[:0], "has a header but no rows"),
+        (lambda d: d[:0], "has no rows"),
     ],
 )
 def test_one_bad_file_among_many_is_named(
