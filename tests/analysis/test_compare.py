@@ -189,6 +189,18 @@ def test_the_band_is_wider_than_the_pointwise_interval_and_infinite_without_disa
     assert brier_difference(pair_up(a, a, label)).leads(math.inf) == ()
 
 
+def test_the_band_of_a_known_share_is_that_of_both_orders_and_another_one() -> None:
+    """Rows are drawn in one order of the models; the cells in that order know the share too."""
+    a, b, label = crossing_world(300, 1)
+    weight = np.where(label == 1, 3.0, 0.5)
+    reach = [
+        [band(pairs, 0.95, np.random.default_rng(0)) for pairs in (each, each.with_known_share())]
+        for each in (pair_up(a, b, label, weight), pair_up(b, a, label, weight))
+    ]
+    assert reach[0] == pytest.approx(reach[1], rel=1e-9)
+    assert abs(reach[0][0] - reach[0][1]) > 0.01
+
+
 def test_no_splice_where_one_model_dominates_or_rows_are_too_few() -> None:
     label = np.array([0, 1] * 20, dtype=np.uint8)
     better, worse = np.where(label == 1, 0.9, 0.1), np.where(label == 1, 0.6, 0.4)

@@ -49,7 +49,9 @@ def test_curves_gaps_and_errors_are_those_of_the_rows() -> None:
 
 
 @pytest.mark.parametrize("differing", [5, 6], ids=["too few at the last threshold", "just enough"])
-def test_an_advantage_is_its_mean_over_its_error_with_one_more_row_of_each_label(differing: int) -> None:
+@pytest.mark.parametrize("known", [False, True])
+def test_an_advantage_is_its_mean_over_its_error_with_one_more_row_of_each_label(differing: int, known: bool) -> None:
+    """Where the share of label 1 is known, rows vary about the mean of their label."""
     rng, at = np.random.default_rng(4), np.array([0.2, 0.5, 0.9])
     a, b, label = rng.integers(0, 3, 200), rng.integers(0, 3, 200), np.arange(200) % 2
     weight = np.append(np.ones(6), rng.integers(2, 8, 194) / 4)
@@ -59,11 +61,13 @@ def test_an_advantage_is_its_mean_over_its_error_with_one_more_row_of_each_label
     for k, t in enumerate(at[: differing - 3]):
         first, second = (np.where(decided > k, t * (1 - label), (1 - t) * label) for decided in (a, b))
         mean = np.average(first - second, weights=weight)
-        seen = (weight**2 * (first - second - mean) ** 2).sum() / weight.sum() ** 2
+        of_label = [np.average((first - second)[label == one], weights=weight[label == one]) for one in (0, 1)]
+        centre = np.array(of_label)[label] if known else mean
+        seen = (weight**2 * (first - second - centre) ** 2).sum() / weight.sum() ** 2
         missed = heavy / weight.sum() * np.array([t, 1 - t])
         expected.append(mean / np.sqrt(seen + missed @ missed))
     reached = np.array([0.0, *at])
-    found = _advantage(reached[a], reached[b], Rows(np.full(200, 0.5), label, weight), at)
+    found = _advantage(reached[a], reached[b], Rows(np.full(200, 0.5), label, weight, share_known=known), at)
     assert found == pytest.approx([*expected, 0][:3])
     apart = brier_difference(pair_up(reached[a], reached[b], label, weight))
     assert apart.enough[2 * apart.segment_of(at)].tolist() == [True, True, differing == 6]
