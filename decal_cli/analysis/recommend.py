@@ -517,7 +517,7 @@ class Elsewhere:
     def along(self, task: BinaryTask, at: Sequence[float]) -> list[Advice]:
         """The advice at each of these thresholds, increasing, costs adding up to the same; `at` has the task's own.
 
-        It is looked at at those of LOOKED_AT, as `held` does, and between two of them where it differs.
+        It is asked for at those of LOOKED_AT, as in `held`, and between two of them that differ.
         """
         steps = {0, *np.searchsorted(at[:-1], (task.threshold, *LOOKED_AT)).tolist(), len(at) - 1}
         seen = looked_at(lambda step: self.advise(task.moved_to(at[step])), steps, lambda advice: advice.same)

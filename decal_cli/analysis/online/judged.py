@@ -1,4 +1,4 @@
-"""A replay, judged: what each forecaster is worth, what is advised, and gate rules that may be looked at at any time.
+"""A replay, judged: what each forecaster is worth, what is advised, and gate rules that may be asked at any time.
 
 rule    = side op number
 side    = [lower | upper] ( gain ) | gain | e_calibration | rows
