@@ -227,6 +227,7 @@ def test_one_page_says_one_thing_of_the_crossings(names: tuple[str, str], rows: 
     at, spliced = data["contests"][0]["thresholds"], data["splice"]
     met, clear = at["crossings_on_these_rows"], [each["threshold"] for each in at["crossings"]]
     assert ("clearly cross" in text) == bool(clear)
+    assert ("smaller crossing" in text) == (met > len(clear) > 0)
     within = f"cross {'once' if met == 1 else f'{met} times'} on these rows, {'each time ' * (met > 1)}within noise"
     assert (within in text) == (met > 0 and not clear) == ("cross only within noise" in text)
     assert ("do not cross" in text) == (met == 0) == ("is nowhere above the other" in text)

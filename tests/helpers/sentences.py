@@ -113,7 +113,7 @@ def _holds(page: Page, match: Match) -> bool:
 
 def _ece(page: Page, match: Match) -> bool:
     gain = page[RECALIBRATION]
-    return match[3] == ("wins" if gain.low > 0 else "loses" if gain.high <= 0 else "may win or lose")
+    return match[3] == ("wins" if gain.low > 0 else "loses" if gain.high < 0 else "may win or lose")
 
 
 def _no_better(page: Page, _: Match) -> bool:

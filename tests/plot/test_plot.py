@@ -37,7 +37,7 @@ from decal_cli.plot.panels import (
     confusion,
     worth,
 )
-from decal_cli.plot.report import caption
+from decal_cli.plot.report import MAX_GROUPS, caption, said_before
 from decal_cli.plot.style import COLOURS, LINES, MAX_BANDS, RC, WAY_LINES, axis_of, score_range, style_of, value_range
 from decal_cli.plot.sweeps import PICTURES, canvas, draw, draw_text, panels_of, rows_of
 from decal_cli.render.format import Page
@@ -128,11 +128,15 @@ def test_the_waterfall_stands_on_the_metrics_of_the_users_task(one: Sweep) -> No
     assert abs(bars[4].get_width()) == pytest.approx(abs(width))
     assert start + width == pytest.approx(1000 * (now + rungs["gain_post_training"].value))
     assert "(t* = 0.3: a false alarm costs 3, a miss 7)" in axes.get_xlabel()
+    # To always act is worth more than 1,000 less; all else lies within the axis, and no arrow says otherwise.
+    assert [text.get_text() for text in axes.texts if set(text.get_text()) & set("→f")] == ["-3,255, off the axis"]
+    assert all(axes.get_xlim()[0] < value < axes.get_xlim()[1] for line in axes.lines[1:] for value in line.get_xdata())
 
 
 def test_without_features_the_waterfall_ends_where_every_label_is_known() -> None:
-    swept = sweep_of(task=BinaryTask.of_utility(((0, -7), (-3, 0))))
+    swept = sweep_of(task=BinaryTask.of_utility(((0, -5), (-5, 0))))
     axes = figure_of(swept, ("waterfall",)).axes[0]
+    assert not any(text.get_text().endswith("off the axis") for text in axes.texts), "constants are its lower end"
     last = [bar for bar in axes.patches if hasattr(bar, "get_y")][-1]
     assert last.get_x() + last.get_width() == pytest.approx(0, abs=1e-9)  # right decisions cost nothing here
     written = axes.xaxis.get_major_formatter()
@@ -236,6 +240,27 @@ def test_a_picture_of_signs_ends_where_its_line_leaves_it() -> None:
     assert [line.rfind("o") - 9 for line in lines[:14]] == [(row + 1) // 2 for row in range(14)]
 
 
+def test_points_of_one_place_are_drawn_without_a_line_between_them() -> None:
+    series = [("o", "", np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 1.0]))]
+    assert [line.count("o") for line in canvas("", series, 23, 0.0).lines[1:15]] == [2, *[0] * 12, 1]
+
+
+@pytest.mark.parametrize(("threshold", "low"), [(0.5, -0.125), (0.6, -0.275), (0.8, -0.5)])
+def test_a_decision_curve_is_drawn_as_far_below_zero_as_it_goes_above_at_most(threshold: float, low: float) -> None:
+    """Acting on all, half of which have label 1, is worth (1 - 2t) / (2 - 2t): at these thresholds 0, -.25 and -1.5."""
+    rows = from_arrays(np.ones(400), np.arange(400) % 2)
+    sweep = swept(rows, Plan((), None), Grid(parse_thresholds(f"0.01,{threshold}")))
+    (axes,) = figure_of(sweep, ("decision",)).axes
+    assert axes.get_ylim() == pytest.approx((low, 0.54))
+    assert axes.get_title(loc="left").endswith(" (cut off below)") == (threshold == 0.8)
+
+
+def test_a_row_of_several_panels_is_as_high_as_they_are() -> None:
+    for columns, high in ((1, 3.0), (2, 6.0)):
+        panels = [page.Panel(None, lambda axes: None, 2.0)] * columns
+        assert page.figure_of([(columns, panels)], 4.0, 3.0).get_size_inches().tolist() == [max(columns, 1.2) * 4, high]
+
+
 @pytest.mark.parametrize(
     ("values", "ends"),
     [
@@ -260,6 +285,13 @@ def test_an_axis_of_scores_leaves_out_a_50th_of_the_rows_at_either_end() -> None
     ):
         rows = np.repeat(score, n)
         assert score_range([Rows(rows, rows > 0.5).table], ()) == pytest.approx(ends)
+
+
+def test_bars_of_scores_fill_their_axis() -> None:
+    sweep = swept(from_arrays(0.4 + 0.2 * SCORE, LABEL), Plan((), None), GRID)
+    strip = figure_of(sweep, ("reliability",)).axes[1]
+    left, right = strip.get_xlim()
+    assert left > 0 and sum(bar.get_width() for bar in strip.patches) == pytest.approx(2 * (right - left))
 
 
 @pytest.mark.parametrize(
@@ -361,6 +393,12 @@ def test_of_many_classes_those_with_the_largest_error_are_named(monkeypatch: pyt
 def test_a_caption_names_what_is_drawn_of_so_many_models_at_most(kind: str, words: str, most: int) -> None:
     few, many = (caption(kind, made_up_evaluation([(f"m{k}", None) for k in range(n)])) for n in (most, most + 1))
     assert words in few and words not in many and "are your thresholds" not in few
+
+
+def test_a_report_of_many_groups_says_that_it_takes_long() -> None:
+    for n, begins in ((MAX_GROUPS, ""), (MAX_GROUPS + 1, f"{MAX_GROUPS + 1:,} groups: ")):
+        rows = from_arrays(np.full(n, 0.5), np.arange(n) % 2, group=np.arange(n).astype(str))
+        assert said_before(rows).partition("a report")[0] == begins
 
 
 def test_nothing_but_a_picture_loads_matplotlib() -> None:

@@ -7,6 +7,7 @@ import math
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from html import unescape
 from types import SimpleNamespace
@@ -15,10 +16,13 @@ import numpy as np
 import pytest
 
 import decal_cli
-from decal_cli.analysis.described import ActionCounts
+from decal_cli.analysis.compare import compare
+from decal_cli.analysis.described import ActionCounts, Reference, Shift
+from decal_cli.analysis.flowchart import Item
 from decal_cli.analysis.gate import GateOutcome, judge, with_verdicts
 from decal_cli.analysis.recommend import Ranked
 from decal_cli.analysis.rules import parse_rule
+from decal_cli.analysis.splice import Cut, HeldOut, Splice
 from decal_cli.metrics import Result
 from decal_cli.numbers import (
     alike,
@@ -42,17 +46,18 @@ from decal_cli.render.blocks import Cell, Column, Row, TextTable
 from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text
 from decal_cli.render.results.advised import LimitedModel
+from decal_cli.render.results.comparison import Compared
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.gates import Gated
 from decal_cli.render.results.online import Replayed
 from decal_cli.render.results.recommendation import Recommended
-from decal_cli.render.results.sections import _costliest
+from decal_cli.render.results.sections import _costliest, reference_blocks
 from decal_cli.render.results.sweep import sparkline
 from decal_cli.render.results.ways import ladder
 from decal_cli.render.terms import StatedTerms
 from decal_cli.sequential.anytime import MAX_LOG_E
 from tests.helpers.command import FIXTURES, GOLDEN
-from tests.helpers.every_result import RESULT_NAMES, result_of
+from tests.helpers.every_result import RESULT_NAMES, SMALL_PLAN, crossing_models, result_of
 from tests.helpers.results import ONE_REPORT, SIX_REPORTS, as_text, two_rounds, with_advice
 
 JUDGED_RULES = ("brier<=0.2", "upper(ece)<=0.1", "log_loss<=1", "lower(auc)>=0.7", "auc>=0.75", "auc>=0.8")
@@ -254,6 +259,22 @@ def test_where_texts_go_on_in_the_next_line_no_word_is_cut() -> None:
     assert max(map(len, lines_of(table, 30))) == 43
 
 
+def test_an_interval_goes_below_its_number_before_a_text_goes_on_in_the_next_line() -> None:
+    columns = (Column("metric", words=True, wraps=True), Column("p"))
+    table = TextTable(columns, (row("Positive predictive value", Cell((".12345", "[.1, .2]"))),))
+    assert [len(lines_of(table, width)[1]) for width in (42, 41, 35)] == [42, 35, 35]
+
+
+BESIDE = ["one    second", "ab 1   c    2"]
+
+
+@pytest.mark.parametrize(("width", "lines"), [(13, BESIDE), (12, ["one", "ab 1", "", "second", "c    2"])])
+def test_sections_stand_beside_each_other_where_the_page_has_the_width_of_both(width: int, lines: list[str]) -> None:
+    """Four columns, a gap of three, and six."""
+    rows = (row("ab", Cell(("1",)), section="one"), row("c", Cell(("2",)), section="second"))
+    assert lines_of(TextTable(NAMED[:2], rows, beside=True), width) == lines
+
+
 def test_columns_go_in_their_order() -> None:
     columns = (Column("method", words=True), Column("kind", words=True, drops=2), Column("seconds", drops=1))
     table = TextTable(columns, (row("isotonic", Cell(("recalibration",)), Cell(("0.1",))),))
@@ -340,6 +361,50 @@ def test_what_a_score_wins_with_few_places_is_said(gain: float, ends: tuple[floa
     assert LimitedModel._won(page, Ranked("isotonic", gain=gain, interval=ends)) == says
 
 
+@pytest.mark.parametrize(
+    ("share", "interval", "says"),
+    [
+        (0.29, (0.3, 0.4), "the scores look like those of the reference with another share of labels 1, but not with"),
+        (0.3, (0.3, 0.4), "no more than the share of labels 1 differs"),
+        (0.4, (0.3, 0.4), "no more than the share of labels 1 differs"),
+        (0.3, (0.2, 0.4), "nothing differs from the reference"),
+        (0.1, (0.1, 0.2), "nothing differs from the reference"),
+    ],
+)
+def test_what_differs_from_the_reference_is_said(share: float, interval: tuple[float, float], says: str) -> None:
+    """It has 20 % of labels 1."""
+    shift = Shift("p", 0.0, share, 0.2, sum(interval) / 2, interval, 0.5, alike=True)
+    text = Text(Page(100)).written([*reference_blocks(Reference((), {}, (shift,)))])
+    assert f"p: {says}" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("interval", "says"),
+    [
+        ((0.01, 0.02), "wins"),
+        ((0.0, 0.02), "may win or lose"),
+        ((0.0, 0.0), "may win or lose"),
+        ((-0.02, 0.0), "may win or lose"),
+        ((-0.02, -0.01), "loses"),
+    ],
+)
+def test_what_recalibration_wins_is_said_beside_the_ece(interval: tuple[float, float], says: str) -> None:
+    whole = with_advice(ONE_REPORT)
+    (advice,) = whole.advice
+    items = {**advice.evidence.items, "gain_recalibration": Item("gain_recalibration", interval[0], interval)}
+    advice = replace(advice, evidence=replace(advice.evidence, items=items))
+    text = " ".join(as_text(Recommended(replace(whole, advice=(advice,)))).split())
+    assert f"for this one, recalibration {says}." in text
+
+
+@pytest.mark.parametrize(("high", "says"), [(-0.001, "worth it if"), (0.0, "not worth it")])
+def test_a_splice_is_worth_it_where_it_clearly_wins(high: float, says: str) -> None:
+    held_out = HeldOut(0.2, "p_a", -0.01, (-0.02, high))
+    spliced = Splice(0.5, "p_a", "p_b", held_out, None, 5, Cut(0.5, "a"))
+    whole = compare(crossing_models("p_a", "p_b"), SMALL_PLAN, splicing=False)
+    assert f"Splice: {says}" in as_text(Compared(replace(whole, splice=spliced)))
+
+
 def test_the_cells_that_lose_most_come_first() -> None:
     done = ActionCounts(("x", "y", "z"), ("keep", "drop"), ((0, 2, 1), (3, 0, 9)), ((0, -1, -4), (-2, 0, -1)))
     lines = lines_of(_costliest(done, ""), 60)
@@ -365,6 +430,7 @@ def test_columns_that_do_not_fit_stand_in_banks_each_with_the_names_of_its_rows(
     ("late", "log_e", "says"),
     [
         (False, math.log(148), "148"),
+        (False, math.log(10**4), "10^4"),
         (False, 12 * math.log(10), "10^12"),
         (False, MAX_LOG_E - 0.3, "10^300"),
         (False, MAX_LOG_E, "over 10^299"),
@@ -390,6 +456,7 @@ def test_names_in_brackets_and_colons_are_no_markup() -> None:
     [
         ((-2.596, -0.676), ["-2,596", "-676"], "per 1,000 decisions", [0, 1]),
         ((-2596, -676), ["-2.60", "-0.68"], "in million per 1,000 decisions", [0, 1]),
+        ((-1000, -500), ["-1.00", "-0.50"], "in million per 1,000 decisions", [0, 1]),
         ((-0.5, -0.5), ["-500", "-500"], "per 1,000 decisions", [0, 0]),
     ],
 )

@@ -53,12 +53,14 @@ def test_every_sentence_follows_from_the_numbers(decal: Decal, case: str) -> Non
 
 
 def test_where_every_label_adds_nothing_features_have_nothing_to_win(decal: Decal) -> None:
-    (decal.folder / "pure.csv").write_text("p,q,y\n" + "0.1,0.1,0\n0.8,0.8,1\n" * 30)
-    asked = ("evaluate", "pure.csv", "--score", "p", "--label", "y", "--threshold", ".3")
+    (decal.folder / "pure.csv").write_text("p,q,r,s,y\n" + "0.1,0.8,0.9,0.2,0\n0.8,0.1,0.2,0.9,1\n" * 30)
+    asked = ("evaluate", "pure.csv", "--label", "y", "--threshold", ".3", "--score", "p")
     text = decal(*asked).out
     assert not list(summary_contradictions(decal.json(*asked), text))
     assert "knowing every label would add nothing" in text.replace("\n", " ")
-    assert "Recalibration wins for none of them" in decal(*asked, "--score", "q", "--no-intervals").text
+    for scores, wins in (("ps", "none of them."), ("pq", "1 of them, most for q:"), ("qr", "all of them, most for q:")):
+        named = (word for score in scores for word in ("--score", score))
+        assert f"Recalibration wins for {wins}" in decal(*asked[:-2], *named, "--no-intervals").text
     assert "between 0 and 0 per decision" not in decal(*asked, "--all").text
 
 

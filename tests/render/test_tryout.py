@@ -91,3 +91,20 @@ def test_without_costs_there_is_no_column_of_them() -> None:
     lines = table_of(scaled(1.0, cost=0.0), 70)
     assert lines[0].split() == ["method", "predicted", "achieved"]
     assert "16 [4, 28]" in lines[1]
+
+
+@pytest.mark.parametrize(("low", "said"), [(-0.001, True), (0.0, True), (0.001, False)])
+def test_a_recalibration_that_may_be_as_good_as_what_costs_more_is_named(low: float, said: bool) -> None:
+    whole = two_rounds()
+    first, *rest = whole.rounds["p_a"]
+    trials = [replace(each, behind=each.behind and replace(each.behind, interval=(low, 0.02))) for each in first.trials]
+    text = as_text(Recommended(replace(whole, rounds={"p_a": (replace(first, trials=tuple(trials)), *rest)})))
+    assert ("platt(on=p) needs only the score and may be as good" in text) == said
+
+
+def test_only_the_best_of_several_looks_better_than_it_is() -> None:
+    whole = two_rounds()
+    first = whole.rounds["p_a"][0]
+    for n, said in ((1, False), (2, True)):
+        tried = Recommended(replace(whole, rounds={"p_a": (replace(first, trials=first.trials[:n]),)}))
+        assert (f"The best of {n} looks a little better than it is" in as_text(tried)) == said

@@ -95,8 +95,8 @@ def _by_outcome(rows: Sequence[GateRow]) -> Order[GateRow]:
     n_of = Counter(row.passed for row in rows)
     counts = f"{n_of[None]:,} cannot be judged, {n_of[False]:,} failed, {n_of[True]:,} passed"
 
-    def place(row: GateRow) -> tuple[int, float]:
-        return (0, 0.0) if row.passed is None or row.distance is None else (1 + row.passed, row.distance)
+    def place(row: GateRow) -> tuple[bool, bool, float]:
+        return row.passed is not None, bool(row.passed), row.distance or 0.0
 
     return place, f"outcome ({counts})"
 

@@ -102,7 +102,7 @@ class Opening:
             f"worth {self._amount(worth.perfect)}."
         )
         share = report.value("utility_share")
-        if share is not None and share > 0 and worth.over.value > 0 and not self.limited:
+        if share is not None and share > 0 and not self.limited:
             yield f"That is {percent(round(share, 2))} of what the best threshold on these scores would win."
         gain, beyond = map(report.known, ("gain_recalibration", "gain_beyond"))
         if gain is not None:

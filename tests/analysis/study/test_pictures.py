@@ -86,10 +86,11 @@ def test_the_legend_says_which_mark_is_which_file(summary: Summary) -> None:
     ]
 
 
-def test_of_very_many_files_some_are_named() -> None:
-    figure = laid_out(summarise(made_up_study(files=40, scores=1, seeds=1)), "recalibration")
+@pytest.mark.parametrize(("files", "last"), [(24, ["file_23"]), (40, ["file_23", "and 16 more"])])
+def test_of_very_many_files_some_are_named(files: int, last: list[str]) -> None:
+    figure = laid_out(summarise(made_up_study(files=files, scores=1, seeds=1)), "recalibration")
     named = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert len(named) == 26 and named[-2:] == ["and 16 more", "gain = estimate"]
+    assert named[23:] == [*last, "gain = estimate"]
     assert figure.axes[0].get_position().height > 0.4
 
 
@@ -106,9 +107,23 @@ def test_long_and_strange_names_of_files_stay_readable(summary: Summary, picture
 
 
 def test_every_method_is_named_with_its_time(summary: Summary) -> None:
-    named = [text.get_text() for text in laid_out(summary, "time").legends[0].get_texts()]
+    figure = laid_out(summary, "time")
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
     assert [name.split(",")[0] for name in named] == list(STUDY_METHODS)
     assert named[0] == "isotonic, 1.0 ms" and named[-1] == "blend, 0.12 s"
+    gains, base, (axes,) = summary.points.gains, summary.points.gains["isotonic"], figure.axes
+    for k, name in enumerate(STUDY_METHODS):
+        mean, error = summary.points.mean(1000 * (gains[name] - base))
+        line, mark = axes.get_lines()[2 * k : 2 * k + 2]
+        assert [*line.get_ydata(), *mark.get_ydata()] == pytest.approx([mean - 2 * error, mean + 2 * error, mean])
+
+
+def test_lines_of_correlations_are_their_intervals(summary: Summary) -> None:
+    first, second, *_ = laid_out(summary, "correlations").axes
+    for axes, target in ((first, "isotonic"), (second, "refit")):
+        drawn = [each[:, 0] for each in axes.containers[0][2][0].get_segments()]
+        ends = [of.interval for (_, gain), of in summary.relations.items() if gain == target]
+        assert len(drawn) > 5 and np.sort(drawn, axis=0) == pytest.approx(np.sort(ends, axis=0))
 
 
 ONE_SCORE = {"files": 1, "scores": 1, "seeds": 1}

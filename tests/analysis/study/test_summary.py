@@ -400,6 +400,15 @@ def test_the_first_lines_say_what_there_is_too_little_of() -> None:
     assert len(study_lines(summarise(made_up_study(files=1, scores=5)))) == 2
 
 
+def test_a_method_is_better_where_it_wins_more_and_not_where_it_wins_as_much() -> None:
+    gains = [{"isotonic": 0.01, "platt": each} for each in (0.02, 0.01, 0.01, 0.0)]
+    points = [study_point(0.1 * k, {}, each) for k, each in enumerate(gains, 1)]
+    record = study_record("a", "p", 0, points, seconds=dict.fromkeys(gains[0], 1.0))
+    tables = study_tables(summarise(Study((record,), (), study_setting("isotonic", "platt"))))
+    (table,) = (each for each in tables if each.title == "Time and gain of each method")
+    assert [[cell.text for cell in row.cells[3:]] for row in table.rows] == [["", ""], ["+0.00", "25 %"]]
+
+
 def test_the_json_is_known_to_the_schema_and_holds_everything(rendered_summary: Summary) -> None:
     document = valid_json(as_text(Studied(rendered_summary), "json"))["study"]
     assert document["files"][0] == "file_0" and document["scores"][0] == ["file_0", "p_0"]
