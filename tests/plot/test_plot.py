@@ -104,6 +104,7 @@ def test_the_lines_are_the_curves(one: Sweep) -> None:
     assert decision.get_ydata() == pytest.approx(one.reports[0].curves["net_benefit"].value)
     fit = {line.get_label(): line for line in titles["Reliability: p_a"].get_lines()}["isotonic fit"]
     assert fit.get_ydata() == pytest.approx(Curve.fitted(one.reports[0].table).value)
+    assert titles["Reliability: p_a"].get_ylim() == pytest.approx((-0.02, 1.02))
     assert [line.get_label() for line in titles["ROC curves"].get_lines()][1:3] == ["as it is", "calibrated: its hull"]
     loss = one.reports[0].grouping_loss
     panel = next(a for title, a in titles.items() if title.startswith("Grouping"))
@@ -292,6 +293,8 @@ def test_bars_of_scores_fill_their_axis() -> None:
     strip = figure_of(sweep, ("reliability",)).axes[1]
     left, right = strip.get_xlim()
     assert left > 0 and sum(bar.get_width() for bar in strip.patches) == pytest.approx(2 * (right - left))
+    shown = np.mean((5 * left - 2 <= SCORE) & (5 * right - 2 >= SCORE))
+    assert sum(bar.get_height() for bar in strip.patches) == pytest.approx(shown)
 
 
 @pytest.mark.parametrize(

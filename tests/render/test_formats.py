@@ -42,7 +42,7 @@ from decal_cli.numbers import (
     times,
     within,
 )
-from decal_cli.render.blocks import Cell, Column, Row, TextTable
+from decal_cli.render.blocks import Cell, Column, Row, Signature, TextTable
 from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text
 from decal_cli.render.results.advised import LimitedModel
@@ -58,7 +58,7 @@ from decal_cli.render.terms import StatedTerms
 from decal_cli.sequential.anytime import MAX_LOG_E
 from tests.helpers.command import FIXTURES, GOLDEN
 from tests.helpers.every_result import RESULT_NAMES, SMALL_PLAN, crossing_models, result_of
-from tests.helpers.results import ONE_REPORT, SIX_REPORTS, as_text, two_rounds, with_advice
+from tests.helpers.results import ONE_REPORT, RESULTS, SIX_REPORTS, as_text, two_rounds, with_advice
 
 JUDGED_RULES = ("brier<=0.2", "upper(ece)<=0.1", "log_loss<=1", "lower(auc)>=0.7", "auc>=0.75", "auc>=0.8")
 RULES = [parse_rule(text) for text in JUDGED_RULES]
@@ -388,7 +388,11 @@ def test_what_differs_from_the_reference_is_said(share: float, interval: tuple[f
         ((-0.02, -0.01), "loses"),
     ],
 )
-def test_what_recalibration_wins_is_said_beside_the_ece(interval: tuple[float, float], says: str) -> None:
+def test_what_recalibration_wins_or_loses_is_said_where_it_is_clear(interval: tuple[float, float], says: str) -> None:
+    results = {**RESULTS, "gain_recalibration": Result(sum(interval) / 2, interval)}
+    measured = replace(ONE_REPORT, reports=(replace(ONE_REPORT.reports[0], results=results),))
+    would = says if " " in says else f"would {says[:-1]}"
+    assert f" Recalibration {would}" in " ".join(as_text(Evaluated(measured)).split())
     whole = with_advice(ONE_REPORT)
     (advice,) = whole.advice
     items = {**advice.evidence.items, "gain_recalibration": Item("gain_recalibration", interval[0], interval)}
@@ -399,10 +403,11 @@ def test_what_recalibration_wins_is_said_beside_the_ece(interval: tuple[float, f
 
 @pytest.mark.parametrize(("high", "says"), [(-0.001, "worth it if"), (0.0, "not worth it")])
 def test_a_splice_is_worth_it_where_it_clearly_wins(high: float, says: str) -> None:
-    held_out = HeldOut(0.2, "p_a", -0.01, (-0.02, high))
-    spliced = Splice(0.5, "p_a", "p_b", held_out, None, 5, Cut(0.5, "a"))
+    held_out, alike = HeldOut(0.2, "p_a", -0.01, (-0.02, high)), HeldOut(-0.1, "p_a", 0.0, (-0.02, 0.02))
+    spliced = Splice(0.5, "p_a", "p_b", held_out, alike, 5, Cut(0.5, "a"))
     whole = compare(crossing_models("p_a", "p_b"), SMALL_PLAN, splicing=False)
-    assert f"Splice: {says}" in as_text(Compared(replace(whole, splice=spliced)))
+    text = " ".join(as_text(Compared(replace(whole, splice=spliced))).split())
+    assert f"Splice: {says}" in text and ", 0.0 [-20.0, 20.0] compared with p_a alone" in text
 
 
 def test_the_cells_that_lose_most_come_first() -> None:
@@ -435,6 +440,7 @@ def test_columns_that_do_not_fit_stand_in_banks_each_with_the_names_of_its_rows(
         (False, MAX_LOG_E - 0.3, "10^300"),
         (False, MAX_LOG_E, "over 10^299"),
         (True, math.log(20), "0.05"),
+        (True, math.log(10**4), "10^-4"),
         (True, 12 * math.log(10), "10^-12"),
         (True, MAX_LOG_E - math.log(2) - 0.3, "10^-299"),
         (True, MAX_LOG_E - math.log(2), "under 10^-299"),
@@ -444,6 +450,11 @@ def test_evidence_that_is_capped_is_said_to_be_more(late: bool, log_e: float, sa
     """An e-value is known up to its cap, and the p-value of late labels is 2 over the greater of two e-values."""
     page = SimpleNamespace(plan=SimpleNamespace(delay=SimpleNamespace(late=late)))
     assert Replayed._evidence(page, log_e) == says
+
+
+def test_a_signature_goes_on_in_the_next_line_where_the_page_ends() -> None:
+    for width, lines in ((13, ["decal:1|n:200"]), (12, ["decal:1|", "n:200"])):
+        assert Text(Page(width)).written([Signature("decal:1|n:200")]).splitlines() == lines
 
 
 def test_names_in_brackets_and_colons_are_no_markup() -> None:
@@ -456,7 +467,7 @@ def test_names_in_brackets_and_colons_are_no_markup() -> None:
     [
         ((-2.596, -0.676), ["-2,596", "-676"], "per 1,000 decisions", [0, 1]),
         ((-2596, -676), ["-2.60", "-0.68"], "in million per 1,000 decisions", [0, 1]),
-        ((-1000, -500), ["-1.00", "-0.50"], "in million per 1,000 decisions", [0, 1]),
+        ((-1000, -100), ["-1.00", "-0.10"], "in million per 1,000 decisions", [0, 1]),
         ((-0.5, -0.5), ["-500", "-500"], "per 1,000 decisions", [0, 0]),
     ],
 )

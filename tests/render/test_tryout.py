@@ -93,12 +93,15 @@ def test_without_costs_there_is_no_column_of_them() -> None:
     assert "16 [4, 28]" in lines[1]
 
 
-@pytest.mark.parametrize(("low", "said"), [(-0.001, True), (0.0, True), (0.001, False)])
-def test_a_recalibration_that_may_be_as_good_as_what_costs_more_is_named(low: float, said: bool) -> None:
+@pytest.mark.parametrize(
+    ("gain", "low", "said"), [(0.01, -0.001, True), (0.01, 0.0, True), (0.01, 0.001, False), (0.0, -0.001, False)]
+)
+def test_a_recalibration_that_may_be_as_good_as_what_costs_more_is_named(gain: float, low: float, said: bool) -> None:
     whole = two_rounds()
-    first, *rest = whole.rounds["p_a"]
-    trials = [replace(each, behind=each.behind and replace(each.behind, interval=(low, 0.02))) for each in first.trials]
-    text = as_text(Recommended(replace(whole, rounds={"p_a": (replace(first, trials=tuple(trials)), *rest)})))
+    first = whole.rounds["p_a"][0]
+    best, platt, *_ = first.trials
+    trials = (best, replace(platt, achieved=Result(gain), behind=Result(0.01, (low, 0.02))))
+    text = as_text(Recommended(replace(whole, rounds={"p_a": (replace(first, trials=trials),)})))
     assert ("platt(on=p) needs only the score and may be as good" in text) == said
 
 

@@ -398,6 +398,9 @@ def test_the_first_lines_say_what_there_is_too_little_of() -> None:
     assert dash == "–: fewer than 10 points in a halving, too few for a correlation."
     assert len(study_lines(summarise(made_up_study(files=4, scores=1)))) == 3
     assert len(study_lines(summarise(made_up_study(files=1, scores=5)))) == 2
+    for files in (2, 3):
+        titles = [table.title for table in study_tables(summarise(made_up_study(files=files)))]
+        assert any(title.endswith(", without each file") for title in titles) == (files == 3)
 
 
 def test_a_method_is_better_where_it_wins_more_and_not_where_it_wins_as_much() -> None:
