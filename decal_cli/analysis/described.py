@@ -14,6 +14,7 @@ import numpy as np
 
 from decal_cli.data import Dataset, Input
 from decal_cli.data.times import NS_PER_DAY
+from decal_cli.data.words import listed
 from decal_cli.declarations.document import Above, Count, Hidden, Limit, Names, Positive, Share, Size, as_key
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
@@ -535,19 +536,19 @@ def cluster_notes(models: Mapping[str, tuple[int, Clusters | None]]) -> Iterator
             yield f"{where}intervals use t quantiles and are rough: there are only {how_many}"
 
 
-def single_precision_notes(models: Mapping[str, Rows], thresholds: Sequence[float]) -> Iterator[str]:
-    """A sentence on each score that is a threshold but for single precision, which puts it below."""
+def single_precision_notes(models: Mapping[str, Rows], thresholds: Iterable[float]) -> Iterator[str]:
+    """A sentence on the scores that are a threshold but for single precision, which puts them below."""
+    rounded = {float(np.float32(threshold)): threshold for threshold in thresholds}
     for name, rows in models.items():
-        where = f"{name}: " if len(models) > 1 else ""
-        for threshold in thresholds:
-            rounded = float(np.float32(threshold))
-            here = rows.table.score == rounded
-            if rounded < threshold and here.any():
-                share = 100 * float(rows.table.n[here].sum()) / rows.table.total
-                yield (
-                    f"{where}{share:.3g} % of the rows have the score {rounded:.10g}, which is {plain(threshold)} in "
-                    "single precision and lies below that threshold: round the scores if such rows are acted on"
-                )
+        t, where = rows.table, f"{name}: " if len(models) > 1 else ""
+        below = [level for level, threshold in rounded.items() if level < threshold and level in t.score]
+        if below:
+            share = 100 * float(t.n[np.isin(t.score, below)].sum()) / t.total
+            yield (
+                f"{where}{share:.3g} % of the rows have scores that single precision puts below a threshold: "
+                f"{listed([f'{level:.10g} for {plain(rounded[level])}' for level in below], 3)}; round the scores if "
+                "such rows are acted on"
+            )
 
 
 @dataclass(frozen=True)

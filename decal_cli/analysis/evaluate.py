@@ -437,18 +437,21 @@ def head_of(
     plan: Plan,
     clusters: Mapping[str, tuple[int, Clusters | None]] | None = None,
     stakes: RowStakes | None = None,
+    thresholds: Iterable[float] = (),
 ) -> Evaluation:
     """The plan and where the rows come from, with no metric in it.
 
     clusters: rows and clusters of models; stakes: of the rows of the first one, where every row has its own; if known.
+    thresholds: those of scores that are looked at beside the decision's.
     """
     notes, decision = dataset.all_notes, plan.decision_of(dataset.classes)
     if dataset.clusters is not None:
         known = clusters or {each.name: (len(each.rows), clusters_of(each.rows)) for each in dataset.models}
         notes += (*cluster_notes(known),)
-    if plan.task is not None and not dataset.classes:
+    if not dataset.classes:
         rows = {each.name: each.rows for each in dataset.models}
-        notes += (*single_precision_notes(rows, plan.task.decision_thresholds),)
+        own = plan.task.decision_thresholds if plan.task else ()
+        notes += (*single_precision_notes(rows, sorted({*own, *thresholds})),)
     return Evaluation(
         *(plan, dataset.inputs, dataset.columns, dataset.guessed, notes, ()),
         decision=decision if isinstance(decision, ClassDecision) else None,

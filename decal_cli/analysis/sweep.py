@@ -165,7 +165,7 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
             counts = len(rows), rows.positives, model.dropped
             inputs = Inputs.of(rows.table, regions, probed, seed=plan.seed)
             reports.append(Swept(model.name, group, *counts, curves, inputs))
-    head = head_of(dataset, plan)
+    head = head_of(dataset, plan, thresholds=grid.thresholds.tolist())
     head = replace(head, notes=(*head.notes, *_of_cells(reports, grid)))
     return Sweep(head, grid, tuple(reports), None if dataset.apart else _lowest(dataset.models, grid, plan))
 

@@ -69,7 +69,9 @@ def test_a_score_that_single_precision_puts_below_the_threshold_is_told() -> Non
         return evaluate(from_arrays(narrow.astype(float), np.array([1, 0, 1, 0])), at).notes
 
     (note,) = notes(0.9, 0.9, 0.9, 0.2)
-    assert note.startswith("75 % of the rows have the score 0.8999999762, which is 0.9 in single precision")
+    assert note.startswith(
+        "75 % of the rows have scores that single precision puts below a threshold: 0.8999999762 for"
+    )
     assert notes(0.9001, 0.8999, 0.6, 0.2) == ()
     assert notes(0.6, 0.6, 0.6, 0.2, at=Plan((parse("accuracy"),), BinaryTask.of_threshold(0.6))) == ()
     assert evaluate(from_arrays(np.array([0.9, 0.9, 0.9, 0.2]), np.array([1, 0, 1, 0])), plan).notes == ()

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from decal_cli.analysis.sweep import MovedDecisions, Positions, capacities_around, positions_of, thresholds_for
+from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.sweep import MovedDecisions, Positions, capacities_around, positions_of, swept, thresholds_for
+from decal_cli.curves.grid import Grid
 from decal_cli.data import from_arrays
 from decal_cli.data.dataset import parse_capacity
 from decal_cli.learn import held_out
@@ -85,3 +87,10 @@ def test_the_highest_places_find_the_labels_of_their_levels() -> None:
     t = Rows(np.repeat([0.9, 0.5, 0.1], [2, 3, 5]), np.array([1, 0, 1, 1, 0, 0, 0, 0, 0, 0])).table
     top = positions_of(t, None, BinaryTask.of_threshold(0.5), np.array([0.5]), None, 0).top
     assert top[[0, 100, 200, 350, 500, 1000]] == pytest.approx([0, 0.5, 1, 2, 3, 3])
+
+
+def test_thresholds_that_single_precision_puts_above_a_score_are_told() -> None:
+    scores, labels = np.float32([0.2, 0.55, 0.6, 0.9, 0.9]).astype(float), np.array([0, 0, 1, 1, 0])
+    grid = Grid(np.array([0.55, 0.6, 0.7, 0.9]))
+    (note,) = swept(from_arrays(scores, labels), Plan(()), grid).head.notes
+    assert note.startswith("40 % of the rows") and "0.8999999762 for 0.9; round" in note

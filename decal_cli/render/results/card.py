@@ -245,7 +245,7 @@ def _output(card: Card) -> str:
         adjusted, text = each.report.results.get("threshold_adjusted"), ""
         if adjusted is not None and adjusted.value is not None:
             at = bracketed((adjusted.text or plain(adjusted.value), *map(plain, adjusted.interval or ())))
-            text = f"Acting from a score of {at} on decides as the recalibrated score would. "
+            text = f"Acting from a score of {at} on decides as the isotonic fit of these rows would. "
         if each.holds is not None:
             text += "The advice holds for thresholds from {} to {}.".format(*map(plain, each.holds))
         return text.rstrip()

@@ -249,7 +249,7 @@ class Replayed(WrittenResult):
             [
                 (left("forecaster"), lambda each: each.title + (" *" if each.randomised else "")),
                 ("gain", gain),
-                (left("clear since", drops=1), clear_since),
+                any(map(clear_since, judged.methods)) and (left("clear since", drops=1), clear_since),
                 (b.Column("V-regret", "worst"), "worst_v_regret"),
                 (b.Column("at", drops=1), lambda each: short(each.worst_kink, 3)),
                 ("U-cal.", "u_cal"),
