@@ -61,7 +61,7 @@ class Difference:
 @dataclass(frozen=True, eq=False)
 class Thresholds(Section):
     """Who wins at which thresholds. band: standard errors beyond which a model is ahead, at all thresholds at once;
-    null where the two hardly differ.
+    null where the two hardly differ. tested: whether there are rows, or clusters, enough to tell.
     """
 
     dominates: str | None
@@ -70,6 +70,7 @@ class Thresholds(Section):
     crossings: tuple[Crossing, ...]
     ahead: tuple[Lead, ...]
     curves: Hidden[BrierDifference]
+    tested: Hidden[bool] = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +198,9 @@ class _Both:
             curves = brier_difference(pairs, (self.a.model, self.b.model))
             beyond = float("inf") if adjusted is None else band(pairs, adjusted, rng)
             crossings, leads = curves.crossings(beyond), curves.leads(beyond)
-            yield Thresholds(curves.dominates, beyond, len(curves.zeros), crossings, leads, curves)
+            yield Thresholds(
+                curves.dominates, beyond, len(curves.zeros), crossings, leads, curves, adjusted is not None
+            )
 
     def _differences(self, specs: Sequence[MetricSpec]) -> dict[MetricSpec, Difference]:
         """The difference of each metric, with its interval where there is one."""

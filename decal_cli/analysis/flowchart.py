@@ -776,7 +776,8 @@ def _undecided(evidence: Evidence, first: Step) -> Advice:
     unlearned = evidence.item(RECALIBRATION)
     if unlearned.value is None and unlearned.missing.startswith("needs"):
         # Where every label is the same, features have nothing to add.
-        then = [f"Add rows: recalibration {unlearned.missing}.", *(then if evidence.item(WORST_CASE).value else ())]
+        add = "clusters" if "clusters" in unlearned.missing else "rows"
+        then = [f"Add {add}: recalibration {unlearned.missing}.", *(then if evidence.item(WORST_CASE).value else ())]
     return Advice(
         evidence,
         (first,),

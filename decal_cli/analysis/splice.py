@@ -97,6 +97,8 @@ def splice(
     """
     if not len(curves.zeros):
         raise Undefined("the Brier curves do not cross on these rows")
+    if pairs.design.confidence(confidence) is None:
+        raise Undefined("there are no intervals, which would tell crossings from noise")
     if not crossings:
         raise Undefined("the Brier curves cross only within noise")
     if pairs.effective_rows < FEWEST_ROWS:

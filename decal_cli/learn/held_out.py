@@ -139,6 +139,11 @@ def too_few(needed: int = FEWEST_ROWS, what: str = "rows") -> Undefined:
     return Undefined(f"needs at least {needed} {what} to learn from some and judge on others")
 
 
+def too_few_of(rows: int) -> Undefined:
+    """The reason that none of these rows can be held out: they are too few, or else their clusters are."""
+    return too_few() if rows < FEWEST_ROWS else too_few(FOLDS, "clusters")
+
+
 def need_rows(t: Table) -> None:
     """Raise Undefined where there are too few rows, or clusters, to hold some out."""
     if t.effective_rows < FEWEST_ROWS:
@@ -340,7 +345,7 @@ def build_by_amount(utilities: RowUtilities, *, seed: int) -> FlagByCost:
 def need_rows_to_hold_out(rows: Rows) -> None:
     """Raise Undefined where there are too few rows, or clusters, to hold some out."""
     if rows.too_few_to_hold_out:
-        raise too_few() if len(rows) < FEWEST_ROWS else too_few(FOLDS, "clusters")
+        raise too_few_of(len(rows))
 
 
 def least_amounts(utilities: RowUtilities, fold: NDArray[Any], without: Sequence[int]) -> list[float]:

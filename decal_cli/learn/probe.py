@@ -256,11 +256,15 @@ class Probed:
     others: tuple[Probed, ...] = ()
     """What models say of these rows in other deals into folds: gains are means over all deals."""
 
+    def need_probe(self) -> None:
+        """Raise Undefined where there were too few rows, or clusters, to hold some out."""
+        if not len(self.probe):
+            raise held_out.too_few_of(len(self.score))
+
     @cached_property
     def all_deals(self) -> DealtScores:
         """The scores of one deal after the other. Errors: Undefined, where there are too few rows to hold some out."""
-        if not len(self.probe):
-            raise held_out.too_few()
+        self.need_probe()
         deals = (self, *self.others)
         units = units_of_rows(self.label, self.weight, self.unit).dealt(len(deals))
         recalibrated, probe = (
@@ -467,8 +471,7 @@ TINY = 1e-300
 # its two learners, because its weights know the labels.
 def no_signal(probed: Probed) -> float:
     """Probability of so clear a signal, or a clearer one, where the features say nothing beyond the score."""
-    if not len(probed.probe):
-        raise held_out.too_few()
+    probed.need_probe()
     alike = _alike(probed.score, probed.fold)
     share = probed.weight / np.bincount(alike, probed.weight)[alike]
     label = _centred(probed.label, alike, share)

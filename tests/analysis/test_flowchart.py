@@ -12,6 +12,7 @@ import pytest
 
 from decal_cli.analysis.flowchart import EVIDENCE_KEYS, GAINS, ActNow, Advice, Evidence, Item, rows_for, walk
 from decal_cli.metrics import METRICS
+from decal_cli.render.results.page import answer_of
 
 Ends = tuple[float, float]
 NOTHING, CLEAR, DOUBTFUL, SMALL = (-0.004, 0.006), (0.01, 0.03), (-0.01, 0.03), (0.001, 0.006)
@@ -66,6 +67,14 @@ def test_how_far_a_method_is_ahead_of_a_constant_decision_is_known_by_the_error_
     for action, error in (("recalibrate", 1.0), ("post-train", math.sqrt(2))):
         assert beside.chance(action, 0.0005) == pytest.approx(NormalDist().cdf(-0.5 * 1.96 / error), abs=1e-5)
     assert evidence(wide).chance("recalibrate") == pytest.approx(0.975, abs=1e-5)
+
+
+def test_what_is_likely_on_the_page_is_what_the_chance_speaks_of() -> None:
+    """The gain over the score is clear; that over the constant decision, which is worth .03 more, is not."""
+    beside = evidence((0.02, 0.06), lead=(0.01, 0.05), over_constant=(-0.001, 0.021), features=False)
+    advice = walk(beside)
+    assert advice.certainty == "likely" and "chance that it wins more than never acting" in " ".join(advice.lead)
+    assert answer_of(advice).text == "Recalibrate with isotonic: that it wins more than never acting is likely."
 
 
 FOUND: dict[str, Callable[[Advice], object]] = {

@@ -47,3 +47,27 @@ def test_fit_keeps_clusters_apart_as_settings_name_them(decal: Decal, visits: Pa
     (tmp_path / "decal.toml").write_text('cluster = "patient"\n')
     line = refusal(decal("fit", "platt", "one.csv", *COLUMNS, "--test", "two.csv", "-o", "m"))
     assert "--test two.csv: cluster 'a33' is in the training file as well (1 such cluster)" in line
+
+
+def test_four_clusters_are_asked_for_clusters_and_tell_no_lead_from_noise(decal: Decal, tmp_path: Path) -> None:
+    write_visits(tmp_path / "four.csv", 4, 90)
+    line = ("four.csv", "-y", "y", "-t", "0.3", "--cluster", "patient")
+    document = decal.json("evaluate", *line, "-s", "p", "--features", "q", "-m", "gain_beyond", "-m", "kendall")
+    reasons = {each["reason"] for each in document["metrics"].values()}
+    assert reasons == {"needs at least 5 clusters to learn from some and judge on others"}
+    advised = decal("recommend", *line, "-s", "p").out
+    assert "Add clusters: recalibration needs at least 5 clusters" in advised
+    compared = decal("compare", *line, "-s", "p", "-s", "q").out
+    assert "B - A with no intervals" in compared
+    assert "Thresholds: where one model is clearly ahead is unknown, since there are no intervals." in compared
+    assert "Splice: none: there are no intervals" in compared and "noise" not in compared.split("Splice")[0]
+
+
+def test_groups_of_clusters_say_that_their_rows_are_effective_ones(decal: Decal, visits: Path) -> None:
+    lines = visits.read_text().splitlines()
+    grouped = [f"{row},{'uv'[k // 6 % 2]}" for k, row in enumerate(lines[1:])]
+    visits.write_text("\n".join([f"{lines[0]},g", *grouped]) + "\n")
+    line = ("evaluate", visits, *COLUMNS, "--group", "g", "--pack", "fairness")
+    said = "rows: those of the denominator, of rates and rankings the effective ones"
+    assert said in " ".join(decal(*line, "--cluster", "patient").out.split())
+    assert "rows: those of the denominator\n" in decal(*line).out

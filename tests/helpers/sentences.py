@@ -255,7 +255,7 @@ SENTENCES: dict[str, Condition] = {
     r"About ([\d,]+) rows like these show .* in 4 of 5 cases\.": (
         lambda page, match: int(match[1].replace(",", "")) > page.entry["rows"]
     ),
-    r"Add rows: recalibration needs .*": unknown(RECALIBRATION),
+    r"Add (rows|clusters): recalibration needs .*": unknown(RECALIBRATION),
     r"(Name the feature columns|Give rows, in files or in an engine, and name their feature columns) "
     r"\(--features\).*": _without_features,
     r"The score ranks backwards: higher scores go with fewer positives \(AUC below \.5\)\.": (

@@ -21,7 +21,7 @@ from decal_cli.tables.estimate import CellRun, dot
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.memo import once
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, FEWEST_ROWS, Floats, Table
+from decal_cli.tables.table import BINS, Floats, Table
 from decal_cli.tables.units import Estimate
 
 
@@ -206,8 +206,7 @@ Correlation = Callable[[Floats, Floats, Floats], float]
 
 def _correlation(probed: Probed, of: Correlation, less: int, variance: Callable[[float], float]) -> Measured:
     """less: rows that say nothing, in the error on Fisher's scale; variance: by the correlation, times the rows."""
-    if not len(probed.probe):
-        raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
+    probed.need_probe()
     value = of(probed.score, probed.probe, probed.weight)
     if math.isnan(value):
         raise Undefined("the score, or the probability by the features, is the same on every row")

@@ -157,7 +157,10 @@ class Compared(WrittenResult):
         worst, notes = worst_of_each(self.groups, lambda _: self._order(), whose=lambda _: "")
         evaluation = replace(self.evaluation, notes=(*self.evaluation.notes, *notes))
         plan = evaluation.plan
-        level = f"{100 * plan.confidence:g} % paired" if plan.intervals else "no"
+        some = any(
+            each.difference.interval for each in (*self.whole.differences.values(), *self.whole.headline.values())
+        )
+        level = f"{100 * plan.confidence:g} % paired" if some else "no"
         sides = "A = {}, B = {}, {:,} rows; B - A with {} intervals".format(*self.models, self.whole.rows, level)
         yield Notes((*source_lines(evaluation), *without_limit_lines(evaluation, self.whole.differences), sides))
         yield Points(self.summary())
@@ -227,6 +230,8 @@ class Compared(WrittenResult):
     def _threshold_sentence(self, at: Thresholds) -> str:
         leaders, crossings = [*dict.fromkeys(lead.model for lead in at.ahead)], at.crossings_on_these_rows
         parts, text = [], "at no threshold is one model clearly ahead (tested at all thresholds together)"
+        if not at.tested:
+            text = "where one model is clearly ahead is unknown, since there are no intervals"
         for lead in at.ahead:
             who = f"{lead.model} is clearly ahead " if len(leaders) > 1 else ""
             low, high = (short(end, 3) for end in (lead.low, lead.high))
@@ -242,8 +247,8 @@ class Compared(WrittenResult):
         def often(times: int) -> str:
             return "once" if times == 1 else f"{times} times"
 
-        each = ", each time" if crossings > 1 else ","
-        curves = f"The Brier curves cross {often(crossings)} on these rows{each} within noise"
+        within = f",{' each time' if crossings > 1 else ''} within noise" if at.tested else ""
+        curves = f"The Brier curves cross {often(crossings)} on these rows{within}"
         if at.dominates:
             curves = f"On these rows the Brier curve of {at.dominates} is nowhere above the other"
         elif at.crossings:

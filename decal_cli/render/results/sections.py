@@ -321,6 +321,9 @@ def _gap_table(gaps: Sequence[Gap], pack: Pack) -> TextTable:
 def _gap_notes(packed: Packed, plan: Plan) -> Lines:
     """What a gap is, how sure its interval is, and which groups are not compared."""
     pack = packed.pack
+    sizes = [size for gap in packed.gaps for size in (gap.high_rows, gap.low_rows)]
+    # Rows of clusters, or of unlike weights, count as fewer independent ones.
+    effective = any(size % 1 for size in (*sizes, *(each.rows for each in packed.too_small)))
     if packed.gaps:
         together = ""
         if plan.intervals:
@@ -329,6 +332,7 @@ def _gap_notes(packed: Packed, plan: Plan) -> Lines:
         yield (
             f"gap: the higher value less the lower{together}; every pair that is clearly apart is listed, the most "
             "certain first, or the most certain one where none is; rows: those of the denominator"
+            f"{', of rates and rankings the effective ones' if effective else ''}"
         )
     counts = Counter((gap.model, gap.column, gap.metric) for gap in packed.gaps)
     cut = [f"{pack.measures[key]} {count:,}" for (_, _, key), count in counts.items() if count > MAX_PAIRS]
@@ -340,7 +344,8 @@ def _gap_notes(packed: Packed, plan: Plan) -> Lines:
         listed = [f"{group} for {', '.join(dict.fromkeys(names))}" for group, names in small.items()]
         more = f"; and {len(listed) - MAX_PAIRS:,} more" if len(listed) > MAX_PAIRS else ""
         yield (
-            f"too small to be compared, fewer than {MIN_DENOMINATOR} rows in the denominator: "
+            f"too small to be compared, fewer than {MIN_DENOMINATOR} {'effective ' if effective else ''}rows in the "
+            "denominator: "
             f"{'; '.join(listed[:MAX_PAIRS])}{more}"
         )
 
