@@ -61,7 +61,7 @@ class Difference:
 @dataclass(frozen=True, eq=False)
 class Thresholds(Section):
     """Who wins at which thresholds. band: standard errors beyond which a model is ahead, at all thresholds at once;
-    null where the two hardly differ. tested: whether there are rows, or clusters, enough to tell.
+    null where the two hardly differ.
     """
 
     dominates: str | None
@@ -71,6 +71,7 @@ class Thresholds(Section):
     ahead: tuple[Lead, ...]
     curves: Hidden[BrierDifference]
     tested: Hidden[bool] = True
+    """Whether there are clusters enough to tell who is ahead."""
 
 
 @dataclass(frozen=True, eq=False)
