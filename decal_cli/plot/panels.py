@@ -395,7 +395,7 @@ def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], ta
         axes.barh(row, factor * step.gain, left=factor * step.start, height=0.55, lw=0.8, **step.look)
         if step.interval is not None:
             axes.plot([factor * end for end in step.ends], [row, row], color="black", lw=1.1, marker="|", ms=6)
-        reach = factor * max(step.start, step.start + step.gain, *step.ends)
+        reach = factor * max(step.start, *step.ends)
         _say(axes, min(reach, high), row, scale(step.gain, "+") + (" →" if reach > high else ""))
     names = [*constants, "act on the score as it is", *(step.name for step in steps)]
     axes.set_yticks(range(len(names)), map(terms.worded, names))

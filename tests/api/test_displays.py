@@ -92,3 +92,4 @@ def test_of_several_classes_the_report_that_is_named_is_drawn() -> None:
     answer = decal.evaluate(columns, proba=["a:*", "b:*"], label="y", metrics="brier")
     titles = [answer.plot("reliability", report=k).get_title(loc="left") for k in (0, 1)]
     assert titles == ["Reliability: a", "Reliability: b"]
+    assert len(answer.plot("risk-coverage", report=1).lines) >= 2, "which shows both"

@@ -138,6 +138,7 @@ def test_without_features_the_waterfall_ends_where_every_label_is_known() -> Non
     swept = sweep_of(task=BinaryTask.of_utility(((0, -5), (-5, 0))))
     axes = figure_of(swept, ("waterfall",)).axes[0]
     assert not any(text.get_text().endswith("off the axis") for text in axes.texts), "constants are its lower end"
+    assert axes.texts[-1].get_text() == "+1,922 →", "to know every label wins more than the axis shows"
     last = [bar for bar in axes.patches if hasattr(bar, "get_y")][-1]
     assert last.get_x() + last.get_width() == pytest.approx(0, abs=1e-9)  # right decisions cost nothing here
     written = axes.xaxis.get_major_formatter()

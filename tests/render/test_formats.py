@@ -50,6 +50,7 @@ from decal_cli.render.results.comparison import Compared
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.gates import Gated
 from decal_cli.render.results.online import Replayed
+from decal_cli.render.results.page import scale_of
 from decal_cli.render.results.recommendation import Recommended
 from decal_cli.render.results.sections import _costliest, reference_blocks
 from decal_cli.render.results.sweep import sparkline
@@ -58,7 +59,15 @@ from decal_cli.render.terms import StatedTerms
 from decal_cli.sequential.anytime import MAX_LOG_E
 from tests.helpers.command import FIXTURES, GOLDEN
 from tests.helpers.every_result import RESULT_NAMES, SMALL_PLAN, crossing_models, result_of
-from tests.helpers.results import ONE_REPORT, RESULTS, SIX_REPORTS, as_text, two_rounds, with_advice
+from tests.helpers.results import (
+    ONE_REPORT,
+    RESULTS,
+    SIX_REPORTS,
+    as_text,
+    made_up_evaluation,
+    two_rounds,
+    with_advice,
+)
 
 JUDGED_RULES = ("brier<=0.2", "upper(ece)<=0.1", "log_loss<=1", "lower(auc)>=0.7", "auc>=0.75", "auc>=0.8")
 RULES = [parse_rule(text) for text in JUDGED_RULES]
@@ -455,6 +464,17 @@ def test_evidence_that_is_capped_is_said_to_be_more(late: bool, log_e: float, sa
 def test_a_signature_goes_on_in_the_next_line_where_the_page_ends() -> None:
     for width, lines in ((13, ["decal:1|n:200"]), (12, ["decal:1|", "n:200"])):
         assert Text(Page(width)).written([Signature("decal:1|n:200")]).splitlines() == lines
+
+
+def test_of_models_without_groups_each_bank_has_their_names_alone() -> None:
+    two = Evaluated(made_up_evaluation([("p_a", None), ("p_b", None)]))
+    heads = [line.split()[1:] for line in as_text(two, width=50).splitlines() if line.startswith("model ")]
+    assert heads == [["worth", "per", "1,000", "constant"], ["wins", "features", "win"]]
+
+
+def test_amounts_of_a_page_have_three_digits_of_what_sets_them_apart() -> None:
+    results = {"expected_utility": Result(-100.001), "eu_never": Result(-100.002), "eu_always": Result(-100.003)}
+    assert scale_of([replace(ONE_REPORT.reports[0], results=results)], StatedTerms()).decimals == 2
 
 
 def test_names_in_brackets_and_colons_are_no_markup() -> None:
