@@ -160,6 +160,7 @@ def test_the_page_says_what_judged_what_and_how_long_a_fit_lasts(decal: Decal, f
     assert "Over time. Gains are those of fits that learn from earlier rows only." in text
     assert "Gain by the age of the fit" in text and "days after" in text
     assert "|time:day" in text
+    assert "**Over time.** Gains" in decal("report", file, "-s", "p", "-t", 0.3, "--time", "day", "--card").text
 
 
 def test_a_page_shows_gains_of_earlier_fits_alone(

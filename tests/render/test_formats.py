@@ -50,7 +50,7 @@ from decal_cli.render.results.comparison import Compared
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.gates import Gated
 from decal_cli.render.results.online import Replayed
-from decal_cli.render.results.page import scale_of
+from decal_cli.render.results.page import ReportPage, scale_of
 from decal_cli.render.results.recommendation import Recommended
 from decal_cli.render.results.sections import _costliest, reference_blocks
 from decal_cli.render.results.sweep import sparkline
@@ -475,6 +475,16 @@ def test_of_models_without_groups_each_bank_has_their_names_alone() -> None:
 def test_amounts_of_a_page_have_three_digits_of_what_sets_them_apart() -> None:
     results = {"expected_utility": Result(-100.001), "eu_never": Result(-100.002), "eu_always": Result(-100.003)}
     assert scale_of([replace(ONE_REPORT.reports[0], results=results)], StatedTerms()).decimals == 2
+
+
+def test_a_page_of_one_model_names_its_groups_and_counts_of_a_thousand_rows_have_two_digits() -> None:
+    """Of 1,997 rows 8 have label 1, 4.0 of 1,000; of the group none. The score acts on 500 + 418."""
+    whole = made_up_evaluation([("p_a", None), ("p_a", "north")])
+    reports = tuple(replace(each, positives=n) for each, n in zip(whole.reports, (8, 0), strict=True))
+    page = ReportPage(with_advice(replace(whole, reports=reports)), (), None, (), StatedTerms(), {})
+    advised, ways, *_ = (block for block in page.blocks() if isinstance(block, TextTable))
+    assert advised.columns[0].heading == "group"
+    assert [cell.text for cell in ways.rows[2].cells[3:]] == ["459.69", "209.31", "66.10"]
 
 
 def test_names_in_brackets_and_colons_are_no_markup() -> None:
