@@ -127,7 +127,7 @@ def roc(axes: Any, sweep: Sweep) -> None:
     for number, report in enumerate(sweep.reports):
         t, style = report.table, style_of(number)
         fit = t.isotonic.pos / t.isotonic.n
-        kinks = fit[(fit > 0) & (fit < 1)]
+        kinks = fit[fit < 1]
         hull = Roc.of_brier(Roc.of_table(t.isotonic).brier(kinks), kinks, t.base_rate, at)
         points = Roc.of_table(t)
         x, y = (np.append(each, 0.0) for each in (points.false_alarms, points.recall))

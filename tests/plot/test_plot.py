@@ -26,6 +26,7 @@ from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.numbers import short
 from decal_cli.plot import page, panels
 from decal_cli.plot.groups import draw_groups
+from decal_cli.plot.online import MIN_ROWS, _reliability
 from decal_cli.plot.page import ready
 from decal_cli.plot.panels import (
     MAX_DASHED,
@@ -175,6 +176,14 @@ def test_a_score_at_the_threshold_acts_before_and_after_recalibration() -> None:
     assert axes.get_lines()[0].get_xdata()[0] == 0.5 and not axes.collections, "no decision changes"
 
 
+def test_parts_of_the_score_are_drawn_from_20_rows_on() -> None:
+    n = np.array([MIN_ROWS - 1, MIN_ROWS])
+    every, axes = SimpleNamespace(name=lambda place, rows: "all", rows=None), matplotlib.figure.Figure().add_subplot()
+    window = SimpleNamespace(place=0, rows=39, n=n, positives=n // 4, scores=n / 2)
+    _reliability(axes, SimpleNamespace(windows=[window], plan=SimpleNamespace(score="p", every=every)))
+    assert axes.get_lines()[1].get_xydata().tolist() == [[0.5, 0.25]]
+
+
 def test_models_keep_colour_and_marker_in_every_panel(two: Sweep) -> None:
     figure = figure_of(two, PICTURES)
     for axes in figure.axes:
@@ -247,13 +256,17 @@ def test_points_of_one_place_are_drawn_without_a_line_between_them() -> None:
     assert [line.count("o") for line in canvas("", series, 23, 0.0).lines[1:15]] == [2, *[0] * 12, 1]
 
 
-@pytest.mark.parametrize(("threshold", "low"), [(0.5, -0.125), (0.6, -0.275), (0.8, -0.5)])
-def test_a_decision_curve_is_drawn_as_far_below_zero_as_it_goes_above_at_most(threshold: float, low: float) -> None:
-    """Acting on all, half of which have label 1, is worth (1 - 2t) / (2 - 2t): at these thresholds 0, -.25 and -1.5."""
-    rows = from_arrays(np.ones(400), np.arange(400) % 2)
+@pytest.mark.parametrize(
+    ("one_of", "threshold", "low"), [(2, 0.5, -0.125), (2, 0.6, -0.275), (2, 0.8, -0.5), (3, 0.5, -1 / 3)]
+)
+def test_a_decision_curve_is_drawn_as_far_below_zero_as_it_goes_above_at_most(
+    one_of: int, threshold: float, low: float
+) -> None:
+    """Acting on all, a share b of label 1, is worth (b - t) / (1 - t): at these thresholds 0, -.25, -1.5 and -1 / 3."""
+    rows = from_arrays(np.ones(600), np.arange(600) % one_of == 0)
     sweep = swept(rows, Plan((), None), Grid(parse_thresholds(f"0.01,{threshold}")))
     (axes,) = figure_of(sweep, ("decision",)).axes
-    assert axes.get_ylim() == pytest.approx((low, 0.54))
+    assert axes.get_ylim() == pytest.approx((low, 1.08 / one_of))
     assert axes.get_title(loc="left").endswith(" (cut off below)") == (threshold == 0.8)
 
 
@@ -271,6 +284,7 @@ def test_a_row_of_several_panels_is_as_high_as_they_are() -> None:
         ((0.7, 0.9), (0.692, 1.0)),
         ((0.0, 0.6), (0.0, 0.624)),
         ((0.0, 0.61), (0.0, 1.0)),
+        ((0.27, 0.77), (0.25, 1.0)),
         ((0.5, 0.5), (0.0, 1.0)),
     ],
 )
@@ -299,7 +313,8 @@ def test_bars_of_scores_fill_their_axis() -> None:
 
 
 @pytest.mark.parametrize(
-    ("thresholds", "ends"), [("0.3:0.7:0.1", (0.3, 0.7)), ("0.02:0.98:0.02", (0.0, 1.0)), ("0.4", (0.0, 1.0))]
+    ("thresholds", "ends"),
+    [("0.3:0.7:0.1", (0.3, 0.7)), ("0.02:0.98:0.02", (0.0, 1.0)), ("0.01,0.93", (0.01, 0.93)), ("0.4", (0.0, 1.0))],
 )
 def test_an_axis_of_thresholds_is_all_of_it_where_they_almost_are(thresholds: str, ends: tuple[float, float]) -> None:
     assert axis_of(SimpleNamespace(grid=Grid(parse_thresholds(thresholds)))) == pytest.approx(ends)
