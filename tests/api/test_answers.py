@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import decal_cli as decal
+from decal_cli.plot import report
 from tests.helpers.command import BINARY, FIXTURES, FOX, ROOT
 
 FRAME = pd.read_csv(BINARY)
@@ -51,10 +52,14 @@ def test_an_answer_is_short_to_look_at_and_whole_on_request(verb: str, tmp_path:
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_page_and_a_card_say_in_one_line_what_they_are_and_gains_are_over_the_score() -> None:
+def test_a_page_and_a_card_say_in_one_line_what_they_are_and_gains_are_over_the_score(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(report, "MAX_PICTURED", 1)
     asked: dict[str, Any] = {"score": "p", "label": "y"}
     decided, measured = (decal.report(FRAME, **asked, **more) for more in ({"threshold": 0.3}, {}))
     assert decided.one_line == "p, 2,000 rows. Cannot tell yet; 4 pictures"
+    assert "too many groups" not in decided.to_text("html")
     start, end = "p, 2,000 rows, 99 metrics: brier 0.1970, auc 0.7429", "; 2 pictures"
     assert measured.one_line.startswith(start) and measured.one_line.endswith(end)
     card = decal.model_card(FRAME, **asked)
