@@ -135,7 +135,10 @@ def checked_scores(values: np.ndarray, name: str, origin: Origin, columns: Colum
             out[start : start + BLOCK] = expit(values[start : start + BLOCK])
         values = out
     elif low < 0 or high > 1:
-        if low >= 0 and 2 < high <= 100:
+        if not columns.label:
+            # Rows that a model scores: it takes scores as they were when it was fitted.
+            fix = "give probabilities between 0 and 1, as the model was fitted on"
+        elif low >= 0 and 2 < high <= 100:
             fix = f"percentages must be divided by 100; for log-odds add {Hint('logit').words}"
         elif low >= -1e-6 and high <= 1 + 1e-6:
             fix = "it looks like rounding: clip scores to [0, 1] where they are written"

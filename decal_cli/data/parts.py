@@ -158,9 +158,11 @@ class Origin(list[Part]):
             rows = [f"{part.row(row) + 1}" + (f" of {part.source.shown}" if several else "") for part, row in parts]
             rows += ["..."] if count > FIRST_ROWS else []
             which = f" (row{'s' if count > 1 else ''} {', '.join(rows)})" if self[0].source.numbered else ""
+            # Rows without a label are to be scored by a model, and none is dropped.
+            unscored = f"give {Hint('missing', 'drop')} to leave these rows without a new score"
             raise DecalError(
                 f"{self.of_column(name)}: {role} missing in {count:,} of {self.n_rows:,} rows{which}",
-                missing_fix(role),
+                missing_fix(role) if columns.label else unscored,
             )
         why = f"missing {of or role}"
         self.incomplete[why] = missing | self.incomplete.get(why, False)

@@ -210,7 +210,8 @@ class TestMissing:
     @every_format
     def test_an_error_that_names_the_rows_or_left_out_of_what_is_scored(self, tmp_path: Path, form: str) -> None:
         path = write_columns(tmp_path, self.COLUMNS, form)
-        assert "column 'p': score missing in 1 of 4 rows (row 2)" in batch_error(path)
+        line = batch_error(path)
+        assert "column 'p': score missing in 1 of 4 rows (row 2); give --missing drop to leave these rows" in line
         (batch,) = batches(path, Columns(score=("p",), features=("x1", "x2"), missing="drop"), width=2, typed=True)
         assert batch.known.tolist() == [True, False, True, True]
         assert batch.rows.score.tolist() == [0.1, 0.3, 0.4]
@@ -252,7 +253,7 @@ class TestRefused:
         columns = {"p": scores, "x": np.arange(rows), "why": ["because it is so, and long enough"] * rows}
         line = batch_error(write_columns(tmp_path, columns, form))
         assert f"column 'p', row {first + 100}" in line
-        assert "score 1.5 is outside [0, 1]" in line
+        assert "score 1.5 is outside [0, 1]; give probabilities between 0 and 1, as the model was fitted on" in line
         if form == "csv":
             assert f"(line {first + 101})" in line
 
