@@ -254,9 +254,10 @@ def drops(
             replace(report, results={spec.key: _apart(spec, report, evaluation, baseline) for spec in choices})
             for report in of_model
         ]
+        notes += baseline.note(evaluation.inputs)
         if kept is not None:
             notes.append(f"drop(..) is not paired: the rows of {baseline.path} are not these rows")
-    return tuple(reports), tuple(dict.fromkeys((*baseline.note(evaluation.inputs), *notes) if notes else ()))
+    return tuple(reports), tuple(notes)
 
 
 def same_rows(one: Predictions, other: Predictions) -> bool:
@@ -265,10 +266,11 @@ def same_rows(one: Predictions, other: Predictions) -> bool:
     return not (a.counted or b.counted) and len(a) == len(b) and first_changed(a, b) is None
 
 
-def first_changed(before: Rows, now: Rows) -> int | None:
+def first_changed(before: Rows, now: Rows, scored: bool = False) -> int | None:
     """The first of the rows of `before`, from 0, that is not the same row now; None where all are.
 
-    now: at least as many rows. Rows are the same where they agree in all but their scores and features.
+    now: at least as many rows. Rows are the same where they agree in all but their features, and but their scores
+    unless `scored`.
     """
     count = len(before)
     if set(before.classes) != set(now.classes) or set(before.groups) != set(now.groups):
@@ -280,6 +282,8 @@ def first_changed(before: Rows, now: Rows) -> int | None:
     if (before.unit is None) != (now.unit is None) or set(before.amounts) != set(now.amounts):
         return 0
     pairs += [(before.amounts[role], now.amounts[role]) for role in before.amounts]
+    if scored:
+        pairs.append((before.score, now.score))
     changed = np.zeros(count, dtype=bool)
     for old, new in pairs:
         apart = old != new[:count]

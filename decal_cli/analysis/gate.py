@@ -122,14 +122,16 @@ def gate(
             notes += baseline.note(evaluation.inputs)
         if lost := choices_of([rule for rule in rules if rule.change == "drop"]):
             dropped, more = drops(lost, dataset, evaluation, baseline, progress)
-            notes += more
+            notes = tuple(dict.fromkeys((*notes, *more)))
     gaps = _gaps(rules, dataset, plan, progress)
     others = {"delta": differences, "drop": dropped, "gap": gaps}
     rows = judge(rules, evaluation.reports, baseline, others, task, plan.confidence)
     by_text = {rule.text: rule for rule in rules}
     if anytime:
         if baseline is not None:
-            _need_first_rows(dataset, baseline)
+            # Rules that compare with the baseline need the scores of an earlier model there.
+            scored = not any(rule.baseline or rule.change == "drop" for rule in rules)
+            _need_first_rows(dataset, baseline, scored)
         rows = tuple(_watch(by_text[row.rule], row, dataset, plan, baseline) for row in rows)
     if family == "holm":
         rows = _together(rows, by_text, 1 - plan.confidence)
@@ -424,8 +426,11 @@ def _of_each_row(spec: MetricSpec, rows: Rows, inputs: Inputs) -> Bounded:
     return Bounded(mean.value + mean.units.total * mean.influence, mean.low, mean.high)
 
 
-def _need_first_rows(dataset: Dataset, baseline: Baseline) -> None:
-    """Raise a DecalError unless the rows of an earlier look are the first of these rows, as they were."""
+def _need_first_rows(dataset: Dataset, baseline: Baseline, scored: bool) -> None:
+    """Raise a DecalError unless the rows of an earlier look are the first of these rows, as they were.
+
+    scored: whether their scores are those of the same model.
+    """
     for model in dataset.models:
         before = baseline.model_like(model.name)
         if before is None:
@@ -433,7 +438,7 @@ def _need_first_rows(dataset: Dataset, baseline: Baseline) -> None:
         earlier = before.with_classes(model.rows.classes).rows
         if len(earlier) > len(model.rows):
             where = "it has more rows"
-        elif (changed := first_changed(earlier, model.rows)) is not None:
+        elif (changed := first_changed(earlier, model.rows, scored)) is not None:
             where = f"row {changed + 1} differs"
         else:
             continue

@@ -118,8 +118,9 @@ def _instead_of(wrong: str, context: Any) -> str:
     meant = nearest(name, takers)
     if meant is None:
         return ""
-    others = f"--{meant} is for {listed([each for each in takers[meant] if each != here.name])}"
-    return f" ({f'did you mean --{meant}?' if here.name in takers[meant] else others})"
+    flag = meant if meant.startswith("-") else f"--{meant}"
+    others = f"{flag} is for {listed([each for each in takers[meant] if each != here.name])}"
+    return f" ({f'did you mean {flag}?' if here.name in takers[meant] else others})"
 
 
 def _bug(error: Exception) -> int:

@@ -49,7 +49,12 @@ def test_other_rows_are_not_paired_and_the_outcome_says_so() -> None:
     assert answer.outcomes[0].value == pytest.approx(now.value - before.value)
     apart = np.hypot(now.value - now.interval[0], before.interval[1] - before.value)
     assert answer.outcomes[1].value == pytest.approx(now.value - before.value - apart)
-    assert any("not paired" in note for note in answer.result.outcome.evaluation.notes)
+    rules = ["drop(brier)<=0.5", "brier<=baseline+0.5"]
+    for baseline, unpaired in ((half, 1), (decal.evaluate(half, 0.3, score="p", label="y").to_dict(), 0)):
+        notes = decal.gate(frame(NOISY), 0.3, rules=rules[:1], baseline=baseline).result.outcome.evaluation.notes
+        assert sum("computed on other data" in note for note in notes) == 1
+        assert sum("not paired" in note for note in notes) == unpaired
+        assert decal.gate(frame(NOISY), 0.3, rules=rules, baseline=baseline).result.outcome.evaluation.notes == notes
 
 
 @pytest.mark.parametrize(("before", "now", "lost"), [(1.1, 1.3, 0.2), (0.9, 0.8, 0.1), (0.9, 1.05, -0.05)])

@@ -340,6 +340,13 @@ def test_rows_are_only_added(decal: Decal, tmp_path: Path) -> None:
     moved.write_text("\n".join([header, lines[first], *lines[1:first], lines[0], *lines[first + 1 : 500]]) + "\n")
     done = decal(*line, "--baseline", moved)
     assert done.code == 2 and "are not the first rows of these: row 1 differs" in done.err
+    scored = tmp_path / "scored.csv"
+    column, cells = header.split(",").index("p"), lines[3].split(",")
+    scored.write_text("\n".join([header, *lines[:3], ",".join([*cells[:column], "0.5", *cells[column + 1 :]])]) + "\n")
+    done = decal(*line, "--baseline", scored)
+    assert done.code == 2 and "are not the first rows of these: row 4 differs" in done.err
+    with_drop = decal(*line, "--baseline", scored, "-r", "drop(brier)<=.1")
+    assert "first rows" not in with_drop.err, "where rules compare with them, the scores are those of an earlier model"
 
 
 @pytest.mark.parametrize("rule", ["auc>=0.772", "lower(auc)>=0.772"])
