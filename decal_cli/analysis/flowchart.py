@@ -349,12 +349,12 @@ class Interim:
 
 @dataclass(frozen=True)
 class ActNow:
-    """What to do today, however sure it is.
+    """What to do today.
 
     method: as `decal fit` knows it; None for "done". gain: what it is expected to win after its cost, per decision; 0
-    for "done". chance: that it wins anything, of "done" that no method wins more than the tolerance; None where no
-    error is known. costly: whether a cost was taken off the gain. decision: the constant decision to take in place of
-    the score, where the action is "done" and that is worth more.
+    for "done". chance: that it wins anything beyond what is free, of "done" that no method wins more than the
+    tolerance; None where no error is known. costly: whether a cost was taken off the gain. decision: the constant
+    decision to take in place of the score, where the action is "done" and that is worth more.
     """
 
     action: Now
@@ -426,13 +426,15 @@ class Advice:
         """How sure act_now is: the flowchart answers and its gain is above 0, or it is likely all the same, or open.
 
         Post-training is clear only where recalibration clearly is not enough: on the next rows both may be clear. And
-        where a constant decision is worth more than the score, a method must clearly win more than that.
+        where a constant decision is worth more than the score, a method must clearly win more than that. Where costs
+        decide, the gain must be above 0 after its cost, and that no method is worth its cost must be as sure.
         """
         enough_is_open = self.action == "post-train" and any((s.number, s.answer) == (2, "unknown") for s in self.steps)
         chance = self.act_now.chance or 0.0
         # So sure is what lies above the lower end of an interval.
-        shown = not enough_is_open and (self.interval is None or chance > (1 + self.evidence.confidence) / 2)
-        if self.action != "cannot-tell" and (shown or self.act_now.costly):
+        sure = chance > (1 + self.evidence.confidence) / 2
+        nothing_to_win = self.interval is None and self.action != "do-not-post-train"
+        if self.action != "cannot-tell" and not enough_is_open and (sure or nothing_to_win):
             return "clear"
         return "likely" if chance >= LIKELY else "open"
 
@@ -822,7 +824,8 @@ def _lead(advice: Advice, evidence: Evidence, now: ActNow) -> Iterator[str]:
         yield f"{what} with {now.method} ({words}): wins {say(now.gain, now.interval)}{after_cost}{small}."
         likely = f"it wins {'anything' if instead is None else f'more than {instead.doing}'}{after_cost}"
     if now.chance is not None:
-        sure = {"clear": "", "likely": ": likely, but not clear", "open": ": open, see below what would settle it"}
+        settled = ", see below what would settle it" if advice.action == "cannot-tell" else ""
+        sure = {"clear": "", "likely": ": likely, but not clear", "open": f": open{settled}"}
         word = sure[advice.certainty] if now.chance < CLEAR_CHANCE else ""
         yield f"The chance that {likely} is {chance_words(now.chance)}{word}."
     elif advice.certainty == "open":

@@ -199,6 +199,13 @@ CASES = [
          certainty="clear"),
     case("not so where it may be enough", evidence((-0.001, 0.043), (-0.006, 0.024), (0.001, 0.06)),
          action="post-train", certainty="likely"),
+    # The gain of recalibration is .02 [.01, .03].
+    case("clear after its cost", evidence(CLEAR, costs=priced(0.005, None)), now="recalibrate", certainty="clear"),
+    case("likely after its cost", evidence(CLEAR, costs=priced(0.015, None)), now="recalibrate", certainty="likely"),
+    case("about as dear as it wins", evidence(CLEAR, costs=priced(0.019, None)), now="recalibrate", certainty="open"),
+    case("clearly too dear", evidence(CLEAR, costs=priced(0.03, None)), now="done", certainty="clear"),
+    case("too dear by the estimate", evidence((0.001, 0.05), costs=priced(0.03, None)), now="done",
+         certainty="likely"),
     # Doubt. The gain seems .01, its standard error .0102, which must come down to .01 / (1.96 + .84).
     case("the rows that would settle it", evidence(DOUBTFUL, NOTHING, NOTHING), action="cannot-tell",
          answers="unknown", rows_needed=17_000, next="17,000 rows like these"),

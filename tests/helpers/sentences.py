@@ -161,8 +161,8 @@ SENTENCES: dict[str, Condition] = {
     r"(Recalibrate|Post-train on the features) with ([\w-]+) \(a [^)]*\): wins <amount>(, which is clear but "
     r"small)?\.": _now,
     rf"The chance that (?:it wins (?:anything|more than {CONSTANT})(?: after its cost)?|no method wins more than "
-    r"the tolerance of <amount>(?: beyond that)?) is (over 99|under 1|\d+) %(?:: (likely, but not clear|open, see "
-    r"below what would settle it))?\.": _chance,
+    r"the tolerance of <amount>(?: beyond that)?) is (over 99|under 1|\d+) %(?:: (likely, but not clear|open(?:, see "
+    r"below what would settle it)?))?\.": _chance,
     r"Whether any method wins is open: see below what would settle it\.": (
         lambda page, _: page.advice["certainty"] == "open" and page.advice["act_now"]["chance"] is None
     ),

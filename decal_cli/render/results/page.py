@@ -425,9 +425,9 @@ def answer_of(advice: Advice) -> Today:
         what = f"always decide {instead.decision}" if instead else "use the score as it is"
         return Today(f"For now, {what}: what a fit would win is not clear.", way)
     what = "Recalibrate" if way == "recalibrate" else "Post-train on the features"
-    more = f"more than {instead.doing}" if instead else ""
-    likely, is_open = f"that it wins {more or 'something'} is likely", f"whether it wins {more or 'anything'} is open"
-    sure = likely if advice.certainty == "likely" else is_open
+    more, after = f"more than {instead.doing}" if instead else "", " after its cost" if now.costly else ""
+    likely = f"that it wins {more or 'something'}{after} is likely"
+    sure = likely if advice.certainty == "likely" else f"whether it wins {more or 'anything'}{after} is open"
     return Today(f"{what} with {now.method}: {sure}.", way, now.method)
 
 
