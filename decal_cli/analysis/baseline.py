@@ -237,7 +237,7 @@ def drops(
     as independent, which makes it too wide where they share rows.
     """
     reports = []
-    notes = []
+    notes: list[str] = []
     for model in dataset.models:
         kept = baseline.model_like(model.name)
         of_model = [report for report in evaluation.reports if report.model == model.name]
