@@ -211,6 +211,14 @@ def test_amounts_of_one_column_have_the_same_decimals() -> None:
     assert list(decimals_by_column(apart, "B wins")) == [{2}]
 
 
+def test_a_gain_over_time_is_clear_where_its_interval_is_above_0() -> None:
+    replayed = decal_cli.online(np.tile([0.2, 0.7], 30), np.tile([0, 1, 1], 20), threshold=0.3).result
+    methods = replayed.judged.methods
+    for low, clear in ((0.0, False), (0.01, True)):
+        replayed.judged.methods = tuple(replace(each, since=777_777, interval=(low, 0.1)) for each in methods)
+        assert ("row 777,777" in as_text(replayed, width=140)) == clear
+
+
 def test_colour_only_where_it_is_wanted() -> None:
     assert "\x1b[" not in as_text(Evaluated(ONE_REPORT))
     assert "\x1b[" in as_text(Evaluated(ONE_REPORT), color=True)
