@@ -376,10 +376,10 @@ def _nothing_in_scope(rule: Rule, reports: Sequence[MetricReport]) -> str:
         "model": sorted({report.model for report in reports}),
         "group": sorted({report.group for report in reports if report.group is not None}),
     }
+    there_are = {name: f"(there are: {', '.join(map(as_named, values))})" for name, values in known.items() if values}
+    none = f"since no column of groups is named with {Hint('group').words}"
     wrong = [
-        f"no {name} {value!r} (there are: {', '.join(map(as_named, known[name])) or 'none'})"
-        for name, value in rule.scope
-        if value not in known[name]
+        f"no {name} {value!r} {there_are.get(name, none)}" for name, value in rule.scope if value not in known[name]
     ]
     return "; ".join(wrong) or "no report is in its scope"
 

@@ -51,6 +51,9 @@ class TestGate:
         listed = reason.partition("(there are: ")[2].removesuffix(")")
         alone = listed.removeprefix("other, ") if name > "other" else listed.removesuffix(", other")
         assert judged(alone) == [(model, name, 0.2)]
+        ungrouped = [word for word in asked if word not in ("--group", "g")]
+        reason = valid_json(decal(*ungrouped, "--rule", "brier@group=none<=0.2").out)["gates"][0]["reason"]
+        assert reason == "no group 'none' since no column of groups is named with --group"
 
     def test_a_bug_exits_3_and_never_1(self, decal: Decal) -> None:
         code = (
