@@ -54,6 +54,13 @@ def sandwich(values: NDArray[np.float64], weight: NDArray[np.float64], unit: NDA
     return math.sqrt(meat) / float(weight.sum())
 
 
+def test_some_cells_keep_their_rows_whichever_they_are() -> None:
+    table = clustered(weighted=True).table
+    for which in (np.arange(3), np.array([0, 4]), np.array([2, 5])):
+        for kept, every in zip(table.design.select(which).own, table.design.own, strict=True):
+            assert kept == pytest.approx(every[which])
+
+
 @pytest.mark.parametrize(("clusters", "weighted", "few"), [(40, True, True), (400, False, False), (400, True, False)])
 def test_the_error_of_a_mean_over_levels_is_the_sandwich(clusters: int, weighted: bool, few: bool) -> None:
     rows = clustered(clusters, weighted, ties=False)
