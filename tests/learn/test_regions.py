@@ -57,7 +57,7 @@ def test_bounds_of_a_bin_by_hand(loss: float, rate: float, threshold: float, low
     assert bounds.upper[0] == pytest.approx(upper, abs=1e-9)
     assert bounds.lower[0] <= bounds.sharp[0] <= bounds.upper[0] + 1e-12
     mirrored = bounds_of_bins(np.array([loss]), np.array([1 - rate]), 1 - threshold)
-    assert mirrored.sharp[0] == pytest.approx(bounds.sharp[0]), "label 0 is to 1 - c and 1 - t* what label 1 is to c and t*"
+    assert mirrored.sharp[0] == pytest.approx(bounds.sharp[0]), "with labels exchanged"
 
 
 @pytest.mark.parametrize(("second", "judged"), [(1e-8, True), (1e-10, False)])
