@@ -70,7 +70,7 @@ def plain(value: float) -> str:
     """Four significant digits, never in exponent form for everyday sizes."""
     if value == 0:
         return "0"
-    return f"{value:,.0f}" if 9_999.5 <= abs(value) < _BEYOND_READING else f"{settled(value):.4g}"
+    return f"{value:,.0f}" if 9_999.5 <= abs(value) < _BEYOND_READING else f"{settled(value):,.4g}"
 
 
 def p_value(value: float, equals: str = "") -> str:
