@@ -61,7 +61,7 @@ class TestSeveralFormats:
         assert [suite[0].get(key) for key in ("tests", "failures", "errors")] == ["4", "1", "1"]
         assert [len(case) for case in suite[0]] == [2, 1, 1, 1]
         assert [case[0].tag for case in suite[0]] == ["failure", "system-out", "error", "system-out"]
-        assert suite[0][3][0].text == "passed: 2000: within by 1,492\nvalue: 2000.0\nbound: 508.0"
+        assert suite[0][3][0].text == "passed: 2,000: within by 1,492\nvalue: 2000.0\nbound: 508.0"
         numbers = dict(line.split(": ") for line in (suite[0][0][1].text or "").splitlines())
         assert float(numbers["low"]) < float(numbers["value"]) < float(numbers["high"]) and numbers["bound"] == "0.1"
         gates = valid_json((tmp_path / "out.json").read_text())["gates"]
