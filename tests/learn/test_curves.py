@@ -192,9 +192,11 @@ def test_a_spline_is_natural_and_the_likeliest() -> None:
 
 def test_few_scores_cannot_bend() -> None:
     rows = Training(np.array([0.2, 0.8] * 20), np.array([0.0, 1.0, 1.0, 0.0] * 10))
+    enough = Training(np.array([0.2, 0.5, 0.8] * 20), np.array([0.0, 1.0, 1.0, 0.0, 0.0, 1.0] * 10))
     for key, reason in (("quadratic", "3 distinct scores"), ("spline", "3 different knots")):
         with pytest.raises(Undefined, match=reason):
             fit_method(key, rows)
+        fit_method(key, enough)
 
 
 def test_histogram_by_hand() -> None:
