@@ -398,6 +398,7 @@ def test_every_field_of_a_state_is_held_to_what_it_can_be(decal: Decal, tmp_path
 FORGED = {
     "windows.n": ("plain", ("state", "windows", 0, "n", 3), 10**6),
     "windows.scores": ("plain", ("state", "windows", 0, "scores", 0), "x"),
+    "windows.score of 1 row": ("plain", ("state", "windows", 0, "scores", 0), 1.01),
     "windows.acts": ("plain", ("state", "windows", 0, "acts", "hedge"), [1, 10**6]),
     "windows.place": ("plain", ("state", "windows", 7, "place"), 8),
     # The least is -ln 22 after 20 rows; what is won over the first row is 1 at most, and 6 over the first cluster's,
