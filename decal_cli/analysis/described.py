@@ -538,16 +538,17 @@ def cluster_notes(models: Mapping[str, tuple[int, Clusters | None]]) -> Iterator
 
 def single_precision_notes(models: Mapping[str, Rows], thresholds: Iterable[float]) -> Iterator[str]:
     """A sentence on the scores that are a threshold but for single precision, which puts them below."""
-    rounded = {float(np.float32(threshold)): threshold for threshold in thresholds}
-    for name, rows in models.items():
+    rounded = {level: each for each in thresholds if (level := float(np.float32(each))) < each}
+    for name, rows in models.items() if rounded else ():
         t, where = rows.table, f"{name}: " if len(models) > 1 else ""
-        below = [level for level, threshold in rounded.items() if level < threshold and level in t.score]
-        if below:
-            share = 100 * float(t.n[np.isin(t.score, below)].sum()) / t.total
+        at = np.searchsorted(t.score, [*rounded])
+        at = at[np.append(t.score, np.inf)[at] == [*rounded]]
+        if len(at):
+            share = 100 * float(t.n[at].sum()) / t.total
             yield (
                 f"{where}{share:.3g} % of the rows have scores that single precision puts below a threshold: "
-                f"{listed([f'{level:.10g} for {plain(rounded[level])}' for level in below], 3)}; round the scores if "
-                "such rows are acted on"
+                f"{listed([f'{level:.10g} for {plain(rounded[level])}' for level in t.score[at].tolist()], 3)}; round "
+                "the scores if such rows are acted on"
             )
 
 

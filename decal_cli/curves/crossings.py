@@ -228,7 +228,7 @@ def band(pairs: PairTable, confidence: float, rng: np.random.Generator) -> float
     of each cell (a multiplier bootstrap); never below the pointwise quantile. Infinite where the two never disagree on
     enough rows.
     """
-    cells = pairs.cells.with_known_share() if pairs.design.share_known else pairs.cells
+    cells = pairs.cells
     on_cells = brier_difference(cells)
     t, _, error = on_cells.ends
     looked = on_cells.enough

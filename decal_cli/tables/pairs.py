@@ -104,7 +104,12 @@ class PairTable(Counted):
         if not self.by_b:
             return self
         order = np.lexsort((self.a, self.b))
-        return PairTable(self.a[order], self.b[order], self.n[order], self.pos[order], self.design.select(order))
+        of_pairs = self.a[order], self.b[order], self.n[order], self.pos[order]
+        return self._of_these_rows(PairTable(*of_pairs, self.design.select(order)))
+
+    def _of_these_rows(self, pairs: PairTable) -> PairTable:
+        """Other pairs of all these rows, whose share of label 1 is known where it is here."""
+        return pairs.with_known_share() if self.design.share_known else pairs
 
     @cached_property
     def cells(self) -> PairTable:
@@ -128,7 +133,7 @@ class PairTable(Counted):
 
         n, pos = summed(pairs.n), summed(pairs.pos)
         a, b = (_mean_within(score[order], summed(score * pairs.n) / n, starts) for score in (pairs.a, pairs.b))
-        return PairTable(a, b, n, pos, pairs.design.select(order).merged(starts))
+        return self._of_these_rows(PairTable(a, b, n, pos, pairs.design.select(order).merged(starts)))
 
     def part(self, neg: Counts, pos: Counts, design: Design | None = None) -> PairTable:
         """The pairs of a part of the rows, given by its negatives and positives of each pair; maybe without any.

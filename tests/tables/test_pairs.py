@@ -125,6 +125,7 @@ def test_many_pairs_are_resampled_as_equal_mass_cells() -> None:
     pairs = pair_up(a, b, label)
     cells = pairs.cells
     assert len(pairs) > CELLS >= len(cells) > CELLS / 2
+    assert pairs.with_known_share().cells.design.share_known and not cells.design.share_known
     assert cells.total == pairs.total
     assert cells.pos.sum() == label.sum()
     few = cells.n[(cells.a > 0) & (cells.a < 1)]
