@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.analysis.compare import Difference, compare
+from decal_cli.analysis.compare import Difference, ModelComparison, compare
 from decal_cli.analysis.described import Utility
 from decal_cli.analysis.evaluate import Evaluation, Plan, with_lists
 from decal_cli.analysis.recommend import Preferences, evidence_choices, fitted_at, recommend
@@ -43,6 +43,7 @@ from decal_cli.numbers import many, short
 from decal_cli.tables.features import PLURALS, Features, mismatch, mixed_bits
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
+from decal_cli.task import Task
 from decal_cli.version import __version__
 
 AUTO = "auto"
@@ -209,7 +210,7 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     choices = OF_CLASSES if scores.classes else JUDGED_BY
     choices += () if plan.shared_by(scores.classes) is None else WITH_TASK
     comparison = compare(scores, replace(plan, choices=choices), splicing=False)
-    gain = _gain(performance, judged, plan, WIDENED if cross_fitted else 1.0)
+    gain = _gain(performance, judged, plan, None if cross_fitted else comparison.contests[0])
     shared = 0 if cross_fitted else shared_rows(training.rows, judged.models[0].rows)
     return Fitting(
         chosen,
@@ -282,12 +283,13 @@ def shared_rows(training: Rows, test: Rows) -> int | None:
     return int(np.isin(asked, known).sum())
 
 
-def _gain(performance: Performance, judged: Dataset, plan: Plan, widened: float) -> Gain | None:
+def _gain(performance: Performance, judged: Dataset, plan: Plan, contest: ModelComparison | None) -> Gain | None:
     """What acting on the new score wins, at the capacity where there is one.
 
-    None without a task, and for a method that moves one threshold where rows have others.
+    None without a task, and for a method that moves one threshold where rows have others. contest: of both scores on
+    rows that no fold learned from; None for cross-fitted rows.
     """
-    rows, applied = judged.models[0].rows, performance.applied
+    rows, applied, widened = judged.models[0].rows, performance.applied, WIDENED if contest is None else 1.0
     decision = plan.simplest.decision_of(judged.classes)
     if decision is None or (plan.by_row and applied.threshold is not None):
         return None
@@ -296,6 +298,12 @@ def _gain(performance: Performance, judged: Dataset, plan: Plan, widened: float)
         new = fitted_at(model, judged.capacity, plan, performance.chosen, applied, widened)
         assert new.utility is not None and new.gain is not None  # a method that was fitted has them
         return Gain(new.gain, new.interval if plan.intervals else None, new.utility - new.gain, new.utility)
+    at_best = not isinstance(decision, Task) or decision.operated_at_best == decision
+    if contest is not None and applied.threshold is None and at_best:
+        # Two scores that are acted on alike: their difference is that of `decal compare`, with its interval.
+        found = contest.headline["expected_utility"]
+        before, won = found.a.value or 0.0, found.difference.value or 0.0
+        return Gain(won, found.difference.interval, before, before + won)
     change = Change(decisions_on(rows, decision), decisions_on(rows, decision, applied), widened)
     before, gain = change.before.utility.value, Utility.of(change.gain, rows.adjusted_confidence(plan.level))
     return Gain(*gain, before, before + gain.value)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from decal_cli import Data, Decision, fit, recommend
+from decal_cli import Data, Decision, compare, fit, recommend
 from decal_cli.learn.model_file import Saved, from_text, to_text
 from decal_cli.tables.rows import Unlabelled
 
@@ -134,3 +134,32 @@ def test_a_test_file_says_of_costs_of_each_row_what_it_says_of_costs_that_all_sh
         assert gain is not None and gain.interval is not None
         ends.append(gain.interval)
     assert ends[0] == pytest.approx(ends[1], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("decision", "columns"),
+    [
+        (Decision(0.4), {}),
+        (Decision(0.4), {"weight": "w"}),
+        (Decision(0.4), {"cluster": "c"}),
+        (Decision(0.4), {"prevalence": 0.2, "keep_scores": True}),
+        (Decision.per_row(fn="a", fp=1), {}),
+        (Decision.utility("0,-5;-1,0;-.6,-1.5"), {}),
+    ],
+    ids=["rows", "weights", "clusters", "prevalence", "costs of each row", "three actions"],
+)
+def test_on_a_test_file_the_gain_is_the_difference_of_both_scores(decision: Decision, columns: dict[str, str]) -> None:
+    """No fold learned from these rows: `compare` has the same number of them, with the same interval."""
+    rows = []
+    for seed in range(2):
+        rng, (score, label) = np.random.default_rng(seed), drawn(seed)
+        own = {"w": rng.uniform(0.2, 3, len(label)), "a": rng.uniform(1, 6, len(label))}
+        rows.append(
+            {"p": score, "y": label, "c": np.char.add(f"{seed} ", rng.integers(0, 30, len(label)).astype(str)), **own}
+        )
+    fitting = fit(rows[0], decision, score="p", label="y", method="platt", test=rows[1], **columns).result.fitting
+    new = {**rows[1], "new": fitting.scores.models[1].rows.score}
+    contest = compare(new, decision, score=["p", "new"], label="y", **columns).result.comparison.contests[0]
+    difference = contest.headline["expected_utility"].difference
+    assert fitting.gain.value == pytest.approx(difference.value, abs=1e-12)
+    assert fitting.gain.interval == pytest.approx(difference.interval, abs=1e-12)
