@@ -78,10 +78,12 @@ class TestSeveralFormats:
 @pytest.mark.parametrize(
     "line", [("gate", "--rule", "brier<=1"), ("online", "--rule", "rows>=1", "--method", "as-it-is")]
 )
-def test_the_time_of_a_suite_is_that_of_its_run(decal: Decal, line: tuple[str, ...]) -> None:
+def test_a_suite_has_the_name_and_the_time_of_its_run(decal: Decal, line: tuple[str, ...]) -> None:
     began = time.perf_counter()
     (suite,) = ElementTree.fromstring(decal(*line, *SCORED, "-f", "junit").out)
     assert 0 < float(suite.get("time", "0")) < time.perf_counter() - began
+    assert suite.get("name") == f"decal {line[0]}"
+    assert decal(*line, *SCORED, "-f", "github").out.startswith(f"::notice title=decal {line[0]} {line[2]}::")
 
 
 def test_a_baseline_is_written_where_every_rule_passes(decal: Decal, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ class Github(Format):
         for check in result.checks():
             level = "error" if not check.passed else "warning" if check.answer == "not shown" else "notice"
             message = _escaped(f"{check.place} {check.sentence}".lstrip())
-            title = _escaped(f"decal gate {check.rule}").replace(":", "%3A").replace(",", "%2C")
+            title = _escaped(f"{result.suite} {check.rule}").replace(":", "%3A").replace(",", "%2C")
             lines.append(f"::{level} title={title}::{message}\n")
         return "".join(lines)
 
@@ -46,7 +46,7 @@ class JUnit(Format):
         suite = ElementTree.SubElement(
             root,
             "testsuite",
-            name="decal gate",
+            name=result.suite,
             tests=str(len(checks)),
             failures=str(sum(check.passed is False for check in checks)),
             errors=str(sum(check.passed is None for check in checks)),

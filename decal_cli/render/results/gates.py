@@ -31,7 +31,7 @@ class Refused:
 
     def __init__(self, error: DecalError) -> None:
         self.error = error
-        self.title = "decal gate"
+        self.title = self.suite = "decal gate"
         self.seconds = 0.0
 
     def blocks(self) -> Blocks:
@@ -44,7 +44,9 @@ class Refused:
 
 
 class Gated(WrittenResult):
-    """A gate's outcome, for formats to write."""
+    """A gate's outcome, for formats to write. suite: the command, which CI systems name the rules after."""
+
+    suite = "decal gate"
 
     def __init__(self, outcome: GateOutcome) -> None:
         super().__init__(outcome.evaluation)

@@ -105,6 +105,7 @@ class ReplayPart(View):
 class Replayed(WrittenResult):
     """A replay in the user's terms, for formats to write; drawings: its pictures."""
 
+    suite = "decal online"
     drawings: Sequence[b.Picture] = ()
     apart = True
 
