@@ -57,6 +57,9 @@ def test_four_clusters_are_asked_for_clusters_and_tell_no_lead_from_noise(decal:
     assert reasons == {"needs at least 5 clusters to learn from some and judge on others"}
     advised = decal("recommend", *line, "-s", "p").out
     assert "Add clusters: recalibration needs at least 5 clusters" in advised
+    for more in (), ("--vary", "prevalence=0.1:0.5:0.2"):
+        swept = decal("sweep", *line, "-s", "p", *more)
+        assert swept.code == 0 and "[" not in swept.out
     compared = decal("compare", *line, "-s", "p", "-s", "q").out
     assert "B - A with no intervals" in compared
     assert "Thresholds: where one model is clearly ahead is unknown, since there are no intervals." in compared

@@ -201,10 +201,10 @@ class LongTable(WrittenResult):
 
     def _source(self, notes: Sequence[str], *lines: str) -> Notes:
         """What was read and what varies, and what intervals are of; notes: on what is not shown."""
-        plan = self.evaluation.plan
-        level = f"[..]: {100 * plan.confidence:g} % intervals, each for its own {'t*' if self.at != 'at' else 'value'}"
+        of, curves = self.evaluation.plan.confidence, (c for each in self.sweep.reports for c in each.curves.values())
+        level = f"[..]: {100 * of:g} % intervals, each for its own {'t*' if self.at != 'at' else 'value'}"
         read = source_lines(replace(self.evaluation, notes=(*self.evaluation.notes, *notes)))
-        return Notes((*read, *lines, *([level] if plan.intervals else ())))
+        return Notes((*read, *lines, *([level] if any(curve.low is not None for curve in curves) else ())))
 
     def _shown(self) -> list[int]:
         """Which places to print: all, or of many some."""
