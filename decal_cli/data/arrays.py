@@ -163,10 +163,10 @@ def _several(table: dict[str, Any], given: Any, role: str) -> tuple[str, ...]:
     if is_table(given):
         return _add(table, _columns_of(given, role))
     if isinstance(given, (list, tuple)) and given and all(isinstance(g, str) for g in given):
-        # As many texts as there are rows may be the values of a group; features are numbers.
-        rows = next((len(each) for each in table.values() if not isinstance(each, _Uncollected)), len(given))
-        known = isinstance(given, tuple) and all(g in table for g in given)
-        if known or len(given) != rows or ROLES[role].read_as != "texts":
+        # As many texts as rows may be the values of a group; features are numbers. Those of a lazy frame are unknown.
+        rows = {len(each) for each in table.values() if not isinstance(each, _Uncollected)}
+        known = all(g in table for g in given) and (isinstance(given, tuple) or not rows)
+        if known or (rows and len(given) not in rows) or ROLES[role].read_as != "texts":
             return tuple(given)
     if role == "features" and not hasattr(given, "__arrow_c_stream__"):
         with translated(SHOWN, f"column {quote(role)}"):

@@ -101,6 +101,8 @@ def test_only_the_columns_that_are_used_are_computed_of_a_lazy_frame() -> None:
     lazy = pl.from_pandas(FRAME).lazy().with_columns(trap=pl.col("x1").map_batches(refuse, return_dtype=pl.Float64))
     answer = decal.evaluate(lazy, score="p", label="y", metrics="brier")
     assert answer["brier"].value == pytest.approx(decal.evaluate(FRAME, score="p", label="y")["brier"].value)
+    by_group = [decal.evaluate(rows, score="p", label="y", group=["group"]) for rows in (lazy, FRAME)]
+    assert len(by_group[0].reports) == len(by_group[1].reports) > 1
 
 
 def test_amounts_and_actions_are_said_in_the_users_terms() -> None:
