@@ -460,11 +460,11 @@ class OverTime(Noun, panel="Over time"):
     every: int | str | None = option(
         "Windows of the table: hour, day, week, month, quarter, year, or a number of rows.",
         metavar="WINDOW",
-        shown="as few as can be read",
+        shown="at most 24; months, or 1000 rows, where a state is kept",
         brief=True,
     )
     horizon: int | None = option(
-        "Number of rows that there will be, which halves the bounds of the forecasters that use it.", metavar="ROWS"
+        "Number of rows that there will be, if you know it: most bounds are smaller then.", metavar="ROWS"
     )
     methods: Names = option(
         "Replay only this forecaster, such as online-platt. Or 'rolling-isotonic(window=500)'.",

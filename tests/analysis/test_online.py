@@ -168,6 +168,18 @@ def test_rows_that_overlap_were_taken_where_chance_would_have_it_less_often_than
     assert latest.among(np.zeros(overlap, np.int64), turns, 7 + overlap) == taken
 
 
+@pytest.mark.parametrize(("values", "overlap", "taken"), [(2000, 1, 1), (2, 1, 0), (2, 2, 2), (2, 600, 600)])
+def test_rows_at_times_of_their_own_are_known_by_going_back_or_by_values_that_seldom_come_twice(
+    values: int, overlap: int, taken: int
+) -> None:
+    """1,000 rows, one at each time, then more from `overlap` of them on; one row of the last time goes not back."""
+    time = np.arange(2000, dtype=np.int64)
+    digest = (time % values).astype(np.uint64)
+    latest, more = Latest(np.int64), slice(1000 - overlap, 2000 - overlap)
+    latest.then(time[:1000], digest[:1000])
+    assert latest.among(time[more], digest[more], 1000) == taken
+
+
 def test_predictions_are_counted_in_cells_of_equal_width() -> None:
     n, positives, sums = np.zeros(4, int), np.zeros(4, int), np.zeros(4)
     count_in_cells(n, positives, sums, np.array([0.0, 0.25, 0.75, 1.0]), np.array([0, 1, 0, 1]))

@@ -114,19 +114,20 @@ LINE = ("-s", "p", "-y", "y", "-t", ".5", "--method", "online-platt")
 
 
 def games(rows: int = ROWS, seed: int = 1) -> dict[str, list[str]]:
-    """Scores of two digits, three hundred of them a day: many rows are alike."""
+    """Scores of two digits, three hundred of them a day: many rows are alike. n: a time of its own for each row."""
     rng = np.random.default_rng(seed)
     score = rng.random(rows).round(2)
     days = np.datetime64("2024-01-01") + np.arange(rows) // PER_DAY
     label = (rng.random(rows) < score).astype(int)
-    return {"t": [str(day) for day in days], "p": [str(p) for p in score], "y": [str(y) for y in label]}
+    columns = {"t": days, "n": range(rows), "p": score, "y": label}
+    return {name: [str(value) for value in values] for name, values in columns.items()}
 
 
 def rows_of(folder: Path) -> int:
     return json.loads((folder / "s.json").read_text())["state"]["rows"]
 
 
-@pytest.mark.parametrize("time", [("--time", "t"), ()])
+@pytest.mark.parametrize("time", [("--time", "t"), ("--time", "n"), ()])
 def test_rows_that_come_again_count_once(decal: Decal, tmp_path: Path, time: Sequence[str]) -> None:
     columns = games()
 
@@ -327,12 +328,12 @@ def test_a_state_is_refused_where_it_does_not_fit(decal: Decal, tmp_path: Path) 
     early = write_stream(tmp_path / "early.csv", {**columns, "p": columns["p"][::-1]}, 0, 300)
     assert "time goes back" in refusal(decal("online", early, "-y", "y", "--state", "state.json"))
     for line, words in (
-        (("--threshold", "0.3"), "another decision"),
+        (("--threshold", "0.3"), "another decision; leave the decision as it was"),
         (("--score", "came"), "score p, not came"),
         (("--delay", "7d"), "delay 0, not 7d"),
-        (("--horizon", "5000"), "horizon None, not 5000"),
-        (("--method", "hedge"), "other forecasters"),
-        (("--group", "site"), "group None, not site"),
+        (("--horizon", "5000"), "no horizon, not 5000"),
+        (("--method", "hedge"), "other forecasters; leave --method as it was"),
+        (("--group", "site"), "no group, not site"),
         (("--seed", "4"), "seed 0, not 4"),
     ):
         assert words in refusal(decal(*on_state, *line))

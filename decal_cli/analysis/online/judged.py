@@ -295,7 +295,7 @@ def _lacking(rule: OnlineRule, replay: Replay) -> str:
         return "rows of a cluster come apart, and no e-value holds then"
     if replay.clusters is not None and replay.plan.candidates:
         return "there are too few clusters for an interval"
-    return "no recalibrator was replayed"
+    return "no recalibrator without random numbers was replayed"
 
 
 def _value(rule: OnlineRule, replay: Replay) -> float | None:

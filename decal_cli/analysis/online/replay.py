@@ -459,15 +459,21 @@ class Latest(Resumable):
         places += [at for at in np.flatnonzero(theirs == mine[0]).tolist() if 0 < at <= rows - n]
         if not places:
             return 0
-        # The chance that two rows of one time are equal, by counting pairs.
-        pairs = _pairs(np.concatenate((self.time, time)))
-        alike = _pairs(np.concatenate((mine, theirs))) / pairs if pairs else 0.0
+        # Rows that go back in time were taken. Others are likely the same where two rows are seldom equal: of all rows,
+        # and of those of one time, but for the pairs that are compared here.
+        goes_back = time[0] < self.time[-1]
+        of_one_time, equal = _pairs(np.concatenate((self.time, time))), _pairs(np.concatenate((mine, theirs)))
+        of_all = _pairs(np.concatenate((self.digest, digest))) / ((n + count) * (n + count - 1))
         most = 0
         for shift in places:
             known = min(n + shift, count)
             seen = slice(max(shift, 0), known)
-            same = mine[max(-shift, 0) : known - shift] == theirs[seen]
-            if same.all() and alike ** (1 + np.count_nonzero(np.diff(digest[seen]))) <= MAX_CHANCE:
+            if not (mine[max(-shift, 0) : known - shift] == theirs[seen]).all():
+                continue
+            compared = 2 * (known - seen.start)
+            others = (equal - compared) / (of_one_time - compared) if of_one_time > compared else 0.0
+            chance = max(of_all, others) ** (1 + np.count_nonzero(np.diff(digest[seen])))
+            if goes_back or chance <= MAX_CHANCE:
                 most = max(most, known)
         return most
 

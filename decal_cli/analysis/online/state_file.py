@@ -131,11 +131,13 @@ def check_same(plan: OnlinePlan, given: Mapping[str, Any], shown: str) -> None:
         known = getattr(plan, name)
         if value != known:
             texts = [getattr(each, "text", each) for each in (known, value)]
-            what = "kind of time" if name == "clock" else name.replace("_", "-")
             other = {"task": "another decision", "methods": "other forecasters"}
+            flags = {"task": "the decision", "methods": Hint("method")}
+            word = name.replace("_", "-")
+            what = f"{f'no {word}' if known is None else f'{word} {texts[0]}'}, not {texts[1]}"
             raise DecalError(
-                f"{shown} was begun with {other.get(name, f'{what} {texts[0]}, not {texts[1]}')}",
-                f"leave {Hint(name)} as it was, or {_ANEW}",
+                f"{shown} was begun with {other.get(name, what)}",
+                f"leave {flags.get(name, Hint(name))} as it was, or {_ANEW}",
             )
 
 

@@ -333,7 +333,8 @@ class Replayed(WrittenResult):
     def _headline(self) -> str:
         """The action, and why."""
         advice = self.judged.advice
-        wrong = ", which is not calibrated: no recalibrator clearly wins" if self.judged.alarm else ""
+        why = ", which is not calibrated: no recalibrator without random numbers clearly wins"
+        wrong = why if self.judged.alarm else ""
         at = "" if advice.threshold is None else f": act on the score from {short(advice.threshold, 3)}"
         if advice.action == "keep" and self.plan.score is None:
             return "There is no score: nothing is advised."
