@@ -38,6 +38,7 @@ def worth(change: DecisionChange, task: BinaryTask) -> float:
 COUNTED_TASKS = (BinaryTask.of_threshold(0.3), BinaryTask.of_costs(3, 700, 0.4), BinaryTask.of_threshold(0.8, 0.0))
 
 
+@pytest.mark.usefixtures("one_deal")
 @pytest.mark.parametrize(("task", "weighted"), [*zip(COUNTED_TASKS, (False, True, False), strict=True)])
 def test_a_gain_is_what_the_changed_counts_win(task: BinaryTask, weighted: bool) -> None:
     inputs, counts = counted(correlated_world(900, weighted), task)
@@ -48,6 +49,7 @@ def test_a_gain_is_what_the_changed_counts_win(task: BinaryTask, weighted: bool)
         assert abs(worth(step.change, task) / counts.total - gain) <= EXACT * task.u_delta
 
 
+@pytest.mark.usefixtures("one_deal")
 @pytest.mark.parametrize("weighted", [False, True])
 def test_decisions_as_they_are_by_hand(weighted: bool) -> None:
     rows = correlated_world(400, weighted)

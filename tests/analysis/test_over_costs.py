@@ -54,6 +54,7 @@ def test_at_each_number_it_is_the_advice_of_one_decision_and_wins_as_much(ranged
     assert advice.interval is None or best.interval == pytest.approx(advice.interval, rel=1e-9)
 
 
+@pytest.mark.usefixtures("one_deal")
 def test_the_interval_of_a_gain_is_after_the_cost_as_the_gain_is() -> None:
     def best(cost: float) -> Any:
         given = {"features": "x*", "costs": decal.Costs(cost), "threshold": "0.3:0.31"}
@@ -107,6 +108,7 @@ def test_no_other_advice_hides_between_thresholds_of_the_same() -> None:
         assert (stretch.action, stretch.method, stretch.constant) == same
 
 
+@pytest.mark.usefixtures("one_deal")
 def test_advice_holds_for_costs_that_add_up_to_the_same() -> None:
     """Post-training at a cost of .1 pays where errors cost 100 together, and nowhere where they cost 1."""
     data, held = decal.Data(str(BINARY), score="p", label="y", features="x*"), []

@@ -120,6 +120,7 @@ OF_COMMANDS = [help.examples(command) for command in (command_tree(), *COMMANDS.
 EXAMPLES = [example for examples in OF_COMMANDS for example in examples]
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("undrawn", "one_deal")
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_run(decal: Decal, folder: Path, example: str) -> None:

@@ -64,6 +64,7 @@ def brier_area(key: np.ndarray, label: np.ndarray, weight: np.ndarray) -> float:
     return float(sum(brier_at(key, label, weight, t) * d for t, d in zip(middle, np.diff(ends), strict=True)))
 
 
+@pytest.mark.usefixtures("one_deal")
 @pytest.mark.parametrize(("weighted", "threshold"), [(False, 0.5), (True, 0.31)])
 def test_every_curve_is_the_metric_that_evaluate_prints_at_that_threshold(weighted: bool, threshold: float) -> None:
     score, label, x = curve_rows(300)

@@ -22,6 +22,7 @@ class ObjectHandler(BaseHTTPRequestHandler):
     """Answers of S3; `objects` are by 'bucket/key'."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # which holds back each answer for 40 ms
     objects: Mapping[str, bytes] = {}
 
     def do_HEAD(self) -> None:
@@ -119,7 +120,7 @@ def _server(handler: type[ObjectHandler], objects: Mapping[str, bytes]) -> Threa
 def object_store(objects: Mapping[str, bytes]) -> Iterator[str]:
     """Serve objects by 'bucket/key' as S3 does, and give the address."""
     with _server(ObjectHandler, objects) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 

@@ -221,6 +221,7 @@ def test_texts_are_the_same_from_every_format_and_are_told_from_categories(tmp_p
         assert "nothing can be learned from id, same" in each.all_notes[-1]
 
 
+@pytest.mark.usefixtures("one_deal")
 def test_done_is_not_said_while_nothing_can_be_learned_from_a_column(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     score = rng.uniform(size=2000)

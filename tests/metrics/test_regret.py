@@ -198,6 +198,7 @@ def test_the_thresholds_have_names_and_the_dominated_action_too() -> None:
     assert task_of(utility={"home": [0, -20], "test": [-2, -3], "treat": [-5, -1], "both": [-9, -9]}) == task
 
 
+@pytest.mark.usefixtures("one_deal")
 def test_gains_and_regrets_add_up_over_the_steps() -> None:
     """Each step is a task of two actions, and what all lose is the sum."""
     score, label, _, features = featured_rows(400)

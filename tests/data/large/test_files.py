@@ -50,6 +50,7 @@ def test_a_file_that_is_counted_is_the_input_that_it_is_where_it_is_held(
     ]
 
 
+@pytest.mark.usefixtures("one_deal")
 @pytest.mark.parametrize("write", ["to_csv", "to_parquet", "to_feather"])
 @pytest.mark.parametrize("features", [None, "x"])
 def test_percentages_are_read_where_rows_are_counted_or_sampled_too(
