@@ -148,13 +148,18 @@ def _graded(value: Any) -> int | None:
 
 
 def stated(text: str) -> float | None:
-    """The probability that a text states: 'Confidence: 90%', '0.9', '90 percent'; None where it states none."""
+    """The probability that a text states last: 'Confidence: 90%'. A number without such a word is an answer: None."""
     # 'Confidence (0-100): 90' states one number, not two.
-    stating = [text, *_STATED.findall(_ASIDE.sub("", text))]
-    last = number_with_sign(text) or number_with_sign(stating[-1])
-    if not last:
+    stating = _STATED.findall(_ASIDE.sub("", text))
+    return stated_alone(stating[-1]) if stating else None
+
+
+def stated_alone(text: str) -> float | None:
+    """The probability that a text is: '90%', '0.9', '90 percent'; None where it is none."""
+    number = number_with_sign(text)
+    if not number:
         return None
-    value, per_cent = last
+    value, per_cent = number
     value = value / 100 if per_cent or value > 1 else value
     return value if 0 <= value <= 1 else None
 
@@ -250,11 +255,12 @@ def _answer(sample: Mapping[str, Any], scorer: str) -> Row:
         answer = (choices[0].get("message") or {}).get("content", "")
         if isinstance(answer, list):
             answer = "\n".join(str(part.get("text", "")) for part in answer if isinstance(part, dict))
-    texts = [str(named)] if named is not None else [str(answer), str(score.get("explanation") or "")]
+    texts = [str(answer), str(score.get("explanation") or "")] if named is None else [str(named)]
+    alone = stated_alone(str(named))
     return {
         CLUSTER: question,
         ID: f"{question}/{epoch}",
-        SCORE: _first_stated(texts),
+        SCORE: _first_stated(texts) if alone is None else alone,
         LABEL: _graded(score.get("value")),
     }
 

@@ -101,13 +101,26 @@ def test_an_entry_of_an_archive_may_have_a_field_before_its_bytes(tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        *(("90%", 0.9), ("0.9", 0.9), (".9", 0.9), ("90 percent", 0.9), ("Confidence: 85%", 0.85), ("100%", 1.0)),
+        *(("Confidence: 90 percent", 0.9), ("probability .9", 0.9), ("Confidence: 85%", 0.85)),
         *(("I am 7 years old.\nConfidence: 0.25", 0.25), ("probability of 40 %, no: probability 60%", 0.6)),
         *(("Confidence (0-100): 95", 0.95), ("no idea", None), ("350%", None), ("", None), ("42 apples", None)),
+        *(("42", None), ("0.9", None), ("90%", None), ("Confidence: 350%", None)),
     ],
 )
 def test_stated_confidences(text: str, value: float | None) -> None:
+    """A number alone is an answer, not how sure the model is of it."""
     assert stated(text) == (None if value is None else pytest.approx(value))
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [(0.9, 0.9), ("90%", 0.9), (".9", 0.9), (90, 0.9), ("90 percent", 0.9), ("Confidence: 85%", 0.85), ("100%", 1.0)],
+)
+def test_a_confidence_in_the_metadata_may_stand_alone(given: float | str, value: float, tmp_path: Path) -> None:
+    log = json.loads(Path(JSON).read_text())
+    log["samples"][0]["scores"]["confident"]["metadata"]["confidence"] = given
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    assert read([str(tmp_path / "log.json")], INSPECT).models[0].rows.score[0] == pytest.approx(value)
 
 
 def test_the_verbs_read_them(decal: Decal) -> None:
