@@ -53,7 +53,7 @@ def fit(
     force: bool = option("Overwrite the model file if it exists.", False, panel=OUTPUT),
     format: str = format_option("blocks", "data", text="Format of the evaluation.", by_suffix=False),
 ) -> None:
-    """Fit a post-training method, evaluate it on held-out rows, and save it as a model file.
+    """Fit a method, evaluate it on held-out rows, and save it as a model file.
 
     Example: decal fit isotonic calibration.parquet --score p --label y --threshold 0.3 -o model.json
     """
