@@ -1,6 +1,5 @@
 """The command line as a fixture, and how many examples hypothesis draws."""
 
-import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,12 +14,6 @@ settings.register_profile("suite", max_examples=15, deadline=None, derandomize=T
 settings.register_profile("long", settings.get_profile("suite"), max_examples=25)
 settings.register_profile("search", max_examples=500, deadline=None)
 settings.load_profile("suite")
-
-
-def pytest_collection_finish() -> None:
-    """The garbage collector need not walk through the collected tests again and again."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture(scope="module")
