@@ -147,6 +147,7 @@ class Evidence:
     items: by metric, EVIDENCE_KEYS; a missing one is undefined. costs, fits: cost and method by action. satisfied_at:
     the expected utility that is enough. features: whether any are named; unlearnable: those that teach nothing.
     acts_from: the score from which decisions are 1 now, if looked at. counted: whether rows were counted before.
+    clusters: how many the rows come in; None where they are independent.
     best_constant: its name, of three or more actions. say: writes amounts. names: of decisions 0 and 1.
     """
 
@@ -164,6 +165,7 @@ class Evidence:
     say: Say = per_thousand
     names: Sequence[str] = ()
     unlearnable: Sequence[str] = ()
+    clusters: int | None = None
 
     @property
     def stakes(self) -> float:
@@ -306,6 +308,10 @@ class Evidence:
         """The end of the interval of a gain, in words."""
         interval = self.item(metric).interval or (0.0, 0.0)
         return f"at most {self.say(interval[1], like=interval)}" if interval[1] > 0 else "nothing"
+
+    def to_collect(self, rows: int, like: str = "") -> str:
+        """Rows to collect, in words, with the clusters that they come in."""
+        return f"{rows:,} rows{like}{intervals.in_clusters(rows, self.rows, self.clusters)}"
 
     @property
     def not_learned(self) -> Iterator[str]:
@@ -747,7 +753,7 @@ def _satisfied(evidence: Evidence, steps: tuple[Step, ...], otherwise: Action) -
     if answer == "no":
         text = f"{_BETTER_FEATURES} again, and start over with the new model."
         return Advice(evidence, steps, "find-better-features", next_steps=(text,))
-    then = _more_rows(rows, "whether it is good enough")
+    then = _more_rows(evidence, rows, "whether it is good enough")
     return Advice(evidence, steps, otherwise, next_steps=then, rows_needed=rows)
 
 
@@ -784,7 +790,7 @@ def _undecided(evidence: Evidence, first: Step) -> Advice:
         evidence,
         (first,),
         "cannot-tell",
-        next_steps=(*then, *_more_rows(rows, what)),
+        next_steps=(*then, *_more_rows(evidence, rows, what)),
         rows_needed=rows if evidence.features else None,
         fallback_action="done" if evidence.adds_nothing else evidence.now,
     )
@@ -799,9 +805,9 @@ def rows_for(evidence: Evidence, item: Item, effect: float) -> int | None:
     return None if needed is None else max(needed, evidence.rows + 1)
 
 
-def _more_rows(rows: int | None, what: str) -> Names:
+def _more_rows(evidence: Evidence, rows: int | None, what: str) -> Names:
     """The sentence that names them; empty where there is no number."""
-    return () if rows is None else (f"About {rows:,} rows like these show {what} in 4 of 5 cases.",)
+    return () if rows is None else (f"About {evidence.to_collect(rows, ' like these')} show {what} in 4 of 5 cases.",)
 
 
 # What is said first.

@@ -13,6 +13,7 @@ import numpy as np
 
 from decal_cli.errors import Undefined
 from decal_cli.limits import MIN_RISK
+from decal_cli.numbers import many
 from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.table import Floats
 from decal_cli.tables.threads import meanwhile
@@ -171,3 +172,11 @@ def two_digits(needed: float) -> int:
     """A number of rows rounded up to two digits, which are enough."""
     unit = 10 ** max(math.floor(math.log10(max(needed, 1))) - 1, 0)
     return int(unit * math.ceil(needed / unit - 1e-9))
+
+
+def in_clusters(needed: int, rows: float, clusters: int | None) -> str:
+    """What stands behind a number of rows to collect: the clusters they come in, where so many rows come in some.
+
+    More rows of the same clusters would say little more.
+    """
+    return "" if clusters is None else f" in about {many(two_digits(needed * clusters / rows), 'cluster')}"

@@ -1,6 +1,7 @@
 """`--cluster` as a user meets it; answers.txt has what every verb says."""
 
 import csv
+import re
 from pathlib import Path
 
 import numpy as np
@@ -74,3 +75,24 @@ def test_groups_of_clusters_say_that_their_rows_are_effective_ones(decal: Decal,
     said = "rows: those of the denominator, of rates and rankings the effective ones"
     assert said in " ".join(decal(*line, "--cluster", "patient").out.split())
     assert "rows: those of the denominator\n" in decal(*line).out
+
+
+def test_rows_to_collect_come_in_more_clusters(decal: Decal, visits: Path, tmp_path: Path) -> None:
+    """Six visits of each patient: more visits of the same patients would say little more."""
+    named, patients = ("--features", "q"), ("--cluster", "patient")
+    assert decal("report", "--card", visits, *COLUMNS, *named, *patients, "-o", "card.md").code == 0
+    plan = decal("plan", "--pilot", visits, *COLUMNS[:4], *patients, "--rule", "auc>=.65").out
+    for text in (
+        decal("recommend", visits, *COLUMNS, *named, *patients).out,
+        (tmp_path / "card.md").read_text(),
+        decal("gate", visits, *COLUMNS, *patients, "--rule", "auc>=.65").out,
+        plan,
+    ):
+        found = re.search(r"([0-9,]+)( rows)?( like these)? in about ([0-9,]+) clusters", " ".join(text.split()))
+        assert found is not None, text
+        rows, clusters = (int(found[at].replace(",", "")) for at in (1, 4))
+        # Both are rounded up to two digits.
+        assert clusters == pytest.approx(rows / 6, rel=0.1) and clusters >= rows / 6
+    assert "those, and to come in more clusters of about as many rows." in " ".join(plan.split())
+    alone = decal("gate", visits, *COLUMNS, "--rule", "auc>=.65").out
+    assert "would" in alone and "clusters" not in alone

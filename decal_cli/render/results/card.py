@@ -301,7 +301,7 @@ def _inputs(card: Card) -> str:
 
 def _needed(each: AdvisedModel) -> str:
     rows = each.advice.rows_needed
-    return f"About {rows:,} rows settle what is open in 4 of 5 cases." if rows else ""
+    return f"About {each.advice.evidence.to_collect(rows)} settle what is open in 4 of 5 cases." if rows else ""
 
 
 def _updates(card: Card) -> str:
