@@ -163,3 +163,10 @@ def test_on_a_test_file_the_gain_is_the_difference_of_both_scores(decision: Deci
     difference = contest.headline["expected_utility"].difference
     assert fitting.gain.value == pytest.approx(difference.value, abs=1e-12)
     assert fitting.gain.interval == pytest.approx(difference.interval, abs=1e-12)
+
+
+def test_where_no_decision_changes_the_gain_is_not_sure_to_be_0() -> None:
+    rows = [dict(zip("py", drawn(seed), strict=True)) for seed in range(2)]
+    fitting = fit(rows[0], Decision(0.001), score="p", label="y", method="platt", test=rows[1]).result.fitting
+    low, high = fitting.gain.interval
+    assert fitting.gain.value == 0 and low < 0 < high
