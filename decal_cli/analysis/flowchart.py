@@ -899,5 +899,5 @@ def _free_today(advice: Advice) -> Iterator[str]:
         yield f"For this decision the same is free today: {step}."
     elif low > 0 and action == "post-train":
         yield f"Of that, {wins} is free today: {step}."
-    else:
+    elif low > 0 or interim.gain >= evidence.acted_on:
         yield f"Free today: {step}, which {'wins' if low > 0 else 'may win'} {wins}."

@@ -138,6 +138,14 @@ CASES = [
     ),
     case("a free step that may win nothing is not said to win", evidence(DOUBTFUL, CLEAR, CLEAR),
          last="may win 10 [-10, 30]"),
+    case(
+        "a free step that may win next to nothing is not said", evidence((-0.009, 0.0092), CLEAR, CLEAR),
+        lead=(
+            "Post-train on the features with blend (a small model on score and features): wins 20 [10, 30] per 1,000 "
+            "decisions.",
+            "The chance that it wins anything is over 99 %.",
+        ),
+    ),
     case("only both together are clear", evidence(DOUBTFUL, DOUBTFUL, CLEAR), action="post-train"),
     case("features in doubt come second", evidence(CLEAR, DOUBTFUL, CLEAR), action="recalibrate",
          answers="yes unknown unknown"),
