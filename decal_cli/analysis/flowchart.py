@@ -590,8 +590,9 @@ def _sign(evidence: Evidence, metric: str) -> str:
 def _enough(evidence: Evidence) -> tuple[Step, Action]:
     """Question 2, regret ~ regret_calibration, and the action that it leads to.
 
-    Recalibration is enough where the features add nothing that matters, and is not where they clearly add more than is
-    small. Unknown leads to recalibration, which is the cheaper step, where its gain is clear.
+    Recalibration is enough where the features add nothing that matters, or a small gain where it clearly wins more than
+    is small; it is not where they clearly add to it otherwise. Unknown leads to recalibration, which is the cheaper
+    step, where its gain is clear.
     """
     recalibration, beyond = evidence.gain(RECALIBRATION), evidence.gain(BEYOND)
     answer: Answer = "unknown"
