@@ -349,6 +349,7 @@ def test_scores_and_labels_look_swapped_only_where_the_scores_are_labels() -> No
 def test_texts_are_cut_where_they_are_long() -> None:
     assert [quote("x" * size) for size in (58, 59)] == [f"'{58 * 'x'}'", f"'{44 * 'x'}...{9 * 'x'}'"]
     assert [listed("abc", most) for most in (3, 2)] == ["a, b, c", "a, b, ... (3 in all)"]
+    assert listed("abcdefg", 6) == "a, b, c, d, ..., f, g (7 in all)"
     assert [drawable("x" * size) for size in (MAX_NAME, MAX_NAME + 1)] == [
         "x" * MAX_NAME, f"{'x' * (MAX_NAME // 2)}...{'x' * -(-MAX_NAME // 4)}"
     ]  # fmt: skip

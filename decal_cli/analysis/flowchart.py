@@ -265,13 +265,18 @@ class Evidence:
 
         The gain of a constant decision is shrunken too: that it is free does not make it surer.
         """
-        best, constant, instead = max(GAINS, key=self.shrunken), self.constant, 0.0
-        matters = (self.net(best) or 0.0) - self.free >= self.acted_on
+        best = max(GAINS, key=self.shrunken)
+        return best if self.worthwhile(best) else "done"
+
+    def worthwhile(self, action: Action) -> bool:
+        """Whether an action that is not clear is worth taking: it matters, and beats a constant one."""
+        constant, instead = self.constant, 0.0
+        matters = (self.net(action) or 0.0) - self.free >= self.acted_on
         if constant is None:
-            matters = matters or self.gain(GAINS[best]) == "yes"
+            matters = matters or self.gain(GAINS[action]) == "yes"
         else:
             instead = max(constant.gain - SHRINKAGE * self._error(constant.interval), 0.0)
-        return best if matters and self.shrunken(best) > instead else "done"
+        return matters and self.shrunken(action) > instead
 
     @property
     def free(self) -> float:
@@ -698,6 +703,8 @@ def _worth(evidence: Evidence, action: Action) -> Step:
 
 def _act(evidence: Evidence, steps: tuple[Step, ...], action: Action) -> Advice:
     item, method = evidence.item(GAINS[action]), evidence.fits[action]
+    if not item.clear and not evidence.worthwhile(action):
+        return _open_in_itself(evidence, steps, action)
     fit = f"`{Verb('fit', method=method).words}` fits it and evaluates it on held-out rows."
     if method in ("isotonic", "platt") and evidence.rows < MIN_ISOTONIC_ROWS:
         fit += (
@@ -795,6 +802,15 @@ def _undecided(evidence: Evidence, first: Step) -> Advice:
         rows_needed=rows if evidence.features else None,
         fallback_action="done" if evidence.adds_nothing else evidence.now,
     )
+
+
+def _open_in_itself(evidence: Evidence, steps: tuple[Step, ...], action: Action) -> Advice:
+    """What leads to a method is clear, and the method's own gain is neither clear nor worth taking."""
+    item, net = evidence.item(GAINS[action]), evidence.net(action) or 0.0
+    rows = rows_for(evidence, item, max(net, evidence.tolerated - net))
+    what = "recalibration" if action == "recalibrate" else "post-training"
+    then = (*_more_rows(rows, f"whether {what} wins"), said(TRY))
+    return Advice(evidence, steps, "cannot-tell", next_steps=then, rows_needed=rows, fallback_action=evidence.now)
 
 
 def rows_for(evidence: Evidence, item: Item, effect: float) -> int | None:

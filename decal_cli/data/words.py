@@ -63,9 +63,12 @@ def encodable(value: Any) -> Any:
 
 
 def listed(names: Sequence[str], most: int = MAX_LISTED) -> str:
-    """The first names, and how many there are in all."""
-    text = ", ".join(quote(n)[1:-1] if n.isprintable() and n else quote(n) for n in names[:most])
-    return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"
+    """The first names and the last ones, where labels and scores often are, and how many there are in all."""
+    shown = [quote(name)[1:-1] if name.isprintable() and name else quote(name) for name in names]
+    if len(names) <= most:
+        return ", ".join(shown)
+    last = most // 3
+    return f"{', '.join([*shown[: most - last], '...', *shown[len(names) - last :]])} ({len(names)} in all)"
 
 
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:

@@ -160,6 +160,16 @@ CASES = [
          answers="yes yes unknown", reasons="The features add only a small gain"),
     case("the method that wins both, where each is small", evidence(SMALL, SMALL, SMALL), action="post-train",
          answers="yes no unknown", small=True, reasons="The features clearly add to what recalibration wins."),
+    # The features win .03 on top of a recalibration that may lose as much.
+    *(
+        case(f"a method that is worth taking by itself: {whole}", evidence((-0.09, 0.01), (0.01, 0.05), whole),
+             action=action, now=now, answers="yes no unknown", next=then)
+        for whole, action, now, then in (
+            ((-0.05, 0.03), "cannot-tell", "done", "whether post-training wins"),
+            ((-0.03, 0.044), "cannot-tell", "done", "whether post-training wins"),
+            ((-0.02, 0.04), "post-train", "post-train", "fits it"),
+        )
+    ),
     case("of the sum alone", evidence(NOTHING, NOTHING, SMALL), action="post-train", small=True),
     case("the tolerance is a share of what is at stake", evidence(NOTHING, stakes=0.02), action="cannot-tell"),
     case("or given", evidence(DOUBTFUL, tolerance=0.03), action="done"),

@@ -46,7 +46,7 @@ from decal_cli.render.blocks import Cell, Column, Row, Signature, TextTable
 from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text
 from decal_cli.render.results.advised import LimitedModel
-from decal_cli.render.results.comparison import Compared
+from decal_cli.render.results.comparison import Compared, signed
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.gates import Gated
 from decal_cli.render.results.online import Replayed
@@ -425,6 +425,12 @@ def test_a_splice_is_worth_it_where_it_clearly_wins(high: float, says: str) -> N
     whole = compare(crossing_models("p_a", "p_b"), SMALL_PLAN, splicing=False)
     text = " ".join(as_text(Compared(replace(whole, splice=spliced))).split())
     assert f"Splice: {says}" in text and ", 0.0 [-20.0, 20.0] compared with p_a alone" in text
+
+
+def test_an_end_of_a_difference_is_written_as_zero_only_where_it_is_zero() -> None:
+    """Else "not by chance" stands beside an interval that ends at 0.0000."""
+    assert signed(-0.0028, (-0.0056, -0.00001)) == ("-0.002800", "[-0.005600, -0.000010]")
+    assert signed(0.0028, (0.0, 0.0056)) == ("+0.0028", "[0.0000, 0.0056]")
 
 
 def test_the_cells_that_lose_most_come_first() -> None:

@@ -472,6 +472,7 @@ def who_wins(each: Difference, names: tuple[str, str]) -> Cell:
 
 
 def signed(value: float, interval: Interval | None) -> tuple[str, ...]:
-    """A difference, with its sign where it does not round to zero, and its interval."""
-    text, *ends = pieces(value, interval, 4)
+    """A difference, with its sign unless it rounds to zero, and its interval; more digits for an end near zero."""
+    near = any(end and not round(end, 4) for end in interval or ())
+    text, *ends = pieces(value, interval, 6 if near else 4)
     return (f"+{text}" if value > 0 and text.strip(".0") else text, *ends)
