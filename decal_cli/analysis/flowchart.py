@@ -809,7 +809,7 @@ def _open_in_itself(evidence: Evidence, steps: tuple[Step, ...], action: Action)
     item, net = evidence.item(GAINS[action]), evidence.net(action) or 0.0
     rows = rows_for(evidence, item, max(net, evidence.tolerated - net))
     what = "recalibration" if action == "recalibrate" else "post-training"
-    then = (*_more_rows(rows, f"whether {what} wins"), said(TRY))
+    then = (*_more_rows(evidence, rows, f"whether {what} wins"), said(TRY))
     return Advice(evidence, steps, "cannot-tell", next_steps=then, rows_needed=rows, fallback_action=evidence.now)
 
 

@@ -268,6 +268,7 @@ def test_only_one_place_writes_to_standard_error() -> None:
 
 def test_junit_is_well_formed() -> None:
     class Made:
+        suite = "decal gate"
         seconds = 0.5
 
         def checks(self) -> Any:
