@@ -184,3 +184,18 @@ class TestReliabilityBins:
         )
         assert ece == pytest.approx(report["metrics"]["ece"]["value"], abs=1e-12)
         assert all(each["interval"][0] <= each["rate"] <= each["interval"][1] for each in bins)
+
+
+def test_models_of_other_rows_are_all_spoken_of_and_an_upper_limit_has_the_unit(seeded: Path) -> None:
+    """All of 60 rows have a score p, and q is missing in six of label 0; 18 rows have label 1."""
+    lines = [f"{(k % 20 + 1) / 21:.3f},{'' if k < 6 else (k % 7 + 1) / 8},{k >= 42:d}" for k in range(60)]
+    (seeded / "gaps.csv").write_text("\n".join(["p,q,y", *lines]) + "\n")
+    scores = ("gaps.csv", "--score", "p", "--score", "q", "--label", "y", "--missing", "drop")
+    card = card_of(seeded, *scores, "-t", "0.4", "--unit", "EUR")
+    known = {each["tripod_ai"]: each["known"] or "" for each in card["items"]}
+    assert known["15"].startswith("54 to 60 rows, 30 % to 33.3 % with label 1; a miss costs 0.6 EUR")
+    worst = card["reports"][0]["metrics"]["regret_grouping_worst"]["value"]
+    assert (
+        f"p: without --features, the gain beyond recalibration is unknown: between 0 and {worst:.4g} EUR per"
+        in (known["26"])
+    )

@@ -250,7 +250,7 @@ def _output(card: Card) -> str:
             text += "The advice holds for thresholds from {} to {}.".format(*map(plain, each.holds))
         return text.rstrip()
 
-    task, decision = card.evaluation.plan.binary, decision_words(card.evaluation, card.models[0], card.terms)
+    task, decision = card.evaluation.plan.binary, decision_words(card.evaluation, card.terms)
     if task is not None and task.decision_threshold != task.threshold:
         decision += f" The score is acted on from {plain(task.decision_threshold)} on."
     return f"{card.terms.worded(decision)} {card.advised(of_model)}".strip()
@@ -320,7 +320,7 @@ def _advice(each: AdvisedModel) -> str:
 
 def _limits(card: Card) -> str:
     keys = [key for keys in SHOWN.values() for key in keys]
-    lines = [*unknown_lines(card.evaluation)]  # which may begin with the name of a model
+    lines = [*unknown_lines(card.evaluation, card.terms.unit)]  # which may begin with the name of a model
     lines += [line.removeprefix(DASH).strip() for line in undefined_reasons(card.models, keys, NOT_GIVEN)]
     lines += [f"Bins of several classes are on the page of `{Verb('report').words}` alone"] * (not card.bins[0])
     return " ".join(f"{line}." for line in lines)

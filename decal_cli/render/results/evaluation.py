@@ -300,14 +300,15 @@ def _within_lines(reports: Sequence[Report]) -> Lines:
         yield f"{what}: {', '.join(near)}"
 
 
-def unknown_lines(evaluation: Evaluation) -> Lines:
-    """Without features: what cannot be known, with the worst case, as such."""
+def unknown_lines(evaluation: Evaluation, unit: str | None = None) -> Lines:
+    """Without features: what cannot be known, with the worst case, as such. unit: the user's, of utility."""
     for report in evaluation.whole:
         worst, grouping = report.value("regret_grouping_worst"), report.results.get("regret_grouping")
         if worst and grouping is not None and grouping.value is None:
+            most = f"{plain(worst)} {unit or ''}".rstrip()
             yield (
                 f"{_whose(report, evaluation.reports)}without {Hint('features').words}, the gain beyond recalibration "
-                f"is unknown: between 0 and {plain(worst)} per decision (an upper limit, not an estimate)"
+                f"is unknown: between 0 and {most} per decision (an upper limit, not an estimate)"
             )
 
 

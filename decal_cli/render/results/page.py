@@ -142,7 +142,7 @@ class ReportPage(WrittenResult):
 
     def _advice(self, advised: Sequence[AdvisedModel]) -> b.Blocks:
         """The advice: in full on one report; on several a table, the comparison, each model with its groups folded."""
-        yield b.Paragraph(self.terms.worded(decision_words(self.evaluation, advised[0].report, self.terms)))
+        yield b.Paragraph(self.terms.worded(decision_words(self.evaluation, self.terms)))
         alone = len(advised) == 1
         yield self._headline(advised[0]) if alone else self._overview(advised)
         yield from self._worth(advised)
@@ -366,14 +366,16 @@ class ReportPage(WrittenResult):
             yield b.Folded("Worst cases, and why some values or intervals are missing", notes)
 
 
-def decision_words(evaluation: Evaluation, report: Report, terms: StatedTerms) -> str:
-    """The decision in a sentence: how many rows, how many of label 1, and what errors cost."""
-    task = evaluation.plan.binary
-    rows = many(report.rows, "row")
-    places = _places_words(evaluation)
-    if report.positives is not None:
-        rows += f", {percent(report.positives / report.rows)} with label 1"
-    if by_class := report.find(ByClass):
+def decision_words(evaluation: Evaluation, terms: StatedTerms) -> str:
+    """The decision in a sentence: how many rows the models have, how many of label 1, and what errors cost."""
+    task, reports, places = evaluation.plan.binary, evaluation.whole, _places_words(evaluation)
+    fewest, most = (end(report.rows for report in reports) for end in (min, max))
+    rows = many(most, "row") if fewest == most else f"{fewest:,} to {most:,} rows"
+    shares = sorted(report.positives / report.rows for report in reports if report.positives is not None)
+    if shares:
+        ends = dict.fromkeys(map(percent, (shares[0], shares[-1])))
+        rows += f", {' to '.join(ends)} with label 1"
+    if by_class := reports[0].find(ByClass):
         rows += f" of {len(by_class.classes)} classes"
     if evaluation.plan.by_row:
         return f"{rows}; every row has costs of its own.{places}"
