@@ -60,7 +60,7 @@ def class_peers(score: np.ndarray, label: np.ndarray) -> Iterator[tuple[str, str
     from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
     yield "auc", "scikit-learn roc_auc_score", lambda: roc_auc_score(label, score, multi_class="ovr")
-    yield "auc_pairs", "the same, ovo", lambda: roc_auc_score(label, score, multi_class="ovo")
+    yield "auc_pairs", "scikit-learn roc_auc_score, ovo", lambda: roc_auc_score(label, score, multi_class="ovo")
     yield "log_loss", "scikit-learn log_loss", lambda: log_loss(label, score)
     yield "brier", "scikit-learn brier_score_loss", lambda: brier_score_loss(label, score)
     with suppress(ImportError):

@@ -271,8 +271,8 @@ class Decision(Noun, panel="Decision"):
         "Cost of a false positive to that of a false negative: 1:19 means t* = 0.05.", metavar="A:B", brief=True
     )
     price: float | None = option(
-        "Of several classes: name the class, or abstain at this price. A right name is worth 1, and abstaining 1 less "
-        "the price.",
+        "Of several classes: decide whether to name one or to abstain at this price. A right name is worth 1, and "
+        "abstaining 1 less the price.",
         metavar="PRICE",
         key="abstain",
         brief=True,
@@ -286,8 +286,8 @@ class Decision(Noun, panel="Decision"):
     utility_columns: Several = column("utility_columns")
     capacity: str | float | None = column("capacity")
     per: Values | None = column("per")
-    varied: str | Varied | None = option("What varies, of `sweep`: see `vary`.", key="vary", line="")
-    terms: StatedTerms = option("Of the amounts: see `in_terms`.", StatedTerms(), key="")
+    varied: str | Varied | None = option("What `sweep` varies in place of t*: see `vary`.", key="vary", line="")
+    terms: StatedTerms = option("How amounts are written: see `in_terms`.", StatedTerms(), key="")
 
     @classmethod
     def of(cls, given: DecisionLike | None) -> Decision:
@@ -385,8 +385,8 @@ class Costs(Noun, panel="Cost of post-training"):
     """
 
     both: float | Mapping[str, float] | Sequence[str] | None = option(
-        f"Cost of post-training per decision, such as post-train=0.01. In total with {Hint('decisions')}; "
-        "'recalibrate=1' and 'post-train=50' set the cost of one action, a number that of both.",
+        f"What post-training costs per decision, such as post-train=0.01; in total with {Hint('decisions')}. "
+        "'recalibrate=1' and 'post-train=50' are of one action each, a number alone is of both.",
         metavar="[ACTION=]COST",
         key="cost",
         kind=list[str],
@@ -423,8 +423,7 @@ class Rules(Noun, panel="Gate"):
         brief=True,
     )
     undecided: Undecided | None = option(
-        "What a rule counts as that the rows do not decide. It does not hold for the value, and the rows do not show "
-        "that it fails.",
+        "What an undecided rule counts as. Its value misses the bound, but the rows do not show that it fails.",
         choices=("fail", "pass"),
         shown="fail",
         brief=True,

@@ -599,8 +599,8 @@ def study(
     files
         Paths, or `Data` of paths; each is a data set.
     decision, statistics, **fields
-        As for `evaluate`. One task in place of thresholds: of more than two actions, or of several classes, which have
-        11 tasks otherwise.
+        As for `evaluate`. A decision of more than two actions, or of several classes, takes the place of the
+        thresholds; without one, several classes have 11 tasks.
     methods
         By default all.
     halvings

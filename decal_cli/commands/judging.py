@@ -68,8 +68,8 @@ def evaluate(
     metric: list[str] = METRIC,
     all_metrics: bool = ALL_METRICS,
     pack: str | None = option(
-        "The measures of a field: clinical, credit or fairness. They have its own names, and fairness compares the "
-        "groups of --group.",
+        "The measures of a field: clinical, credit or fairness. They have the names that the field uses, and "
+        "fairness compares the groups of --group.",
         metavar="FIELD",
         complete=names_in("analysis.packs.PACKS"),
         brief=True,
