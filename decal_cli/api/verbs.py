@@ -256,6 +256,11 @@ def gate(
     example = ruling.example_rule(bool(given.plan.decision))
     if not parsed:
         raise DecalError("there is no rule to judge by", f"give for example {Hint('rule', repr(example))}")
+    if kept.anytime and given.data.margin:
+        raise DecalError(
+            f"{Hint('margin')} rescales all rows by the range of these, so that added rows change earlier scores",
+            f"give {Hint('logit')}, a map that is the same for all rows, or drop {Hint('anytime')}",
+        )
     plan = replace(
         given.plan,
         choices=ruling.choices_of(parsed),
