@@ -62,6 +62,7 @@ def test_every_numbered_item_of_the_papers_has_a_line(paper: str) -> None:
     assert not [number for number in NUMBERED[paper] if number not in known]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("command", "numbers"), COMMANDS, ids=lambda text: text[:90])
 def test_a_command_prints_the_numbers_beside_it(command: str, numbers: str, decal: Decal) -> None:
     done = decal(*shlex.split(command)[1:], cwd=ROOT)

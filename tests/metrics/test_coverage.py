@@ -84,6 +84,7 @@ ZEROS = [
 ]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("key", "world"), ZEROS, ids=lambda given: given if isinstance(given, str) else "")
 def test_where_the_truth_is_zero(key: str, world: World) -> None:
     assert value(key, population(world)) == pytest.approx(0, abs=1e-9)
@@ -107,6 +108,7 @@ ABOVE_ZERO = [
 AT = {"utility_share": BinaryTask.of_threshold(0.4)}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("key", "world", "tables", "least"), ABOVE_ZERO, ids=lambda given: given if isinstance(given, str) else ""
 )
