@@ -271,8 +271,8 @@ class Decision(Noun, panel="Decision"):
         "Cost of a false positive to that of a false negative: 1:19 means t* = 0.05.", metavar="A:B", brief=True
     )
     price: float | None = option(
-        "Of several classes: decide whether to name one or to abstain at this price. A right name is worth 1, and "
-        "abstaining 1 less the price.",
+        "Of several classes: name one, or abstain at this price. A right name is worth 1, and abstaining 1 less the "
+        "price.",
         metavar="PRICE",
         key="abstain",
         brief=True,
@@ -385,7 +385,7 @@ class Costs(Noun, panel="Cost of post-training"):
     """
 
     both: float | Mapping[str, float] | Sequence[str] | None = option(
-        f"What post-training costs per decision, such as post-train=0.01; in total with {Hint('decisions')}. "
+        f"What a method costs per decision, such as post-train=0.01. In total with {Hint('decisions')}; "
         "'recalibrate=1' and 'post-train=50' are of one action each, a number alone is of both.",
         metavar="[ACTION=]COST",
         key="cost",
@@ -459,7 +459,7 @@ class OverTime(Noun, panel="Over time"):
     every: int | str | None = option(
         "Windows of the table: hour, day, week, month, quarter, year, or a number of rows.",
         metavar="WINDOW",
-        shown="at most 24; months, or 1000 rows, where a state is kept",
+        shown="at most 24; with a state, months or 1000 rows",
         brief=True,
     )
     horizon: int | None = option(
