@@ -28,6 +28,7 @@ from decal_cli.metrics.confidence import Interval, quantile, rows_for, two_digit
 from decal_cli.numbers import plain
 from decal_cli.tables.design import MIN_CLUSTERS, confidence_of
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.table import FEWEST_ROWS
 
 POWERS = (0.8, 0.9)
 """How often so many rows are to show it."""
@@ -145,6 +146,7 @@ class _Error(NamedTuple):
     """On so many rows: how far an interval reaches towards a bound, and how far the value is from it.
 
     clusters: the effective ones, infinitely many of independent rows; of fewer rows there are as many fewer.
+    fewest: rows without which there is no value.
     """
 
     rows: float
@@ -152,6 +154,7 @@ class _Error(NamedTuple):
     effect: float
     confidence: float
     clusters: float
+    fewest: int
 
     def _quantile(self, size: float) -> float:
         """Standard errors that an interval of so many rows reaches; infinite of too few clusters for any."""
@@ -167,7 +170,7 @@ class _Error(NamedTuple):
     def power(self, size: float) -> float:
         """How often the interval of so many rows ends before the bound."""
         half_width, standard = self.half_width_of(size), self._quantile(size)
-        if math.isinf(standard):
+        if math.isinf(standard) or size < self.fewest:
             return 0.0
         return NormalDist().cdf(standard * (self.effect / half_width - 1)) if half_width > 0 else 1.0
 
@@ -178,8 +181,8 @@ class _Error(NamedTuple):
     def least(self, alone: int | None, enough: Callable[[int], bool]) -> int | None:
         """The least number of rows that is enough; alone: of independent ones."""
         if alone is None or math.isinf(self.clusters):
-            return alone
-        size = two_digits(MIN_CLUSTERS * self.rows / self.clusters)
+            return alone and max(alone, self.fewest)
+        size = max(two_digits(MIN_CLUSTERS * self.rows / self.clusters), self.fewest)
         while not enough(size):
             size = two_digits(size + 1)
         return size
@@ -195,16 +198,19 @@ class _Sampler:
     """The effective number of clusters; infinity for independent rows."""
     progress: Progress
 
-    def _error(self, size: float, half_width: float, effect: float) -> _Error:
+    def _error(self, choice: MetricSpec, size: float, half_width: float, effect: float) -> _Error:
         """The error of `size` rows like those of the pilot."""
-        return _Error(size, half_width, effect, self.plan.confidence, self.clusters * size / len(self.rows))
+        clusters = self.clusters * size / len(self.rows)
+        # What learns from the rows is undefined on fewer.
+        fewest = 1 if choice.declared.size_free else FEWEST_ROWS
+        return _Error(size, half_width, effect, self.plan.confidence, clusters, fewest)
 
     def for_bound(self, what: str, choice: MetricSpec, result: Result, bound: float, at_most: bool) -> RowsNeeded:
         """Rows whose interval ends on the side of the bound where the pilot's value is."""
         value, interval = result.value or 0.0, result.interval or (0.0, 0.0)
         side = 1 if value > bound else 0
         effect, half_width = abs(value - bound), abs(value - interval[1 - side])
-        first, error = self._needed(choice, self._error(float(len(self.rows)), half_width, effect), bound, side)
+        first, error = self._needed(choice, self._error(choice, float(len(self.rows)), half_width, effect), bound, side)
         needed = (first, *map(error.needed, POWERS[1:]))
         curve: tuple[tuple[int, float], ...] = ()
         if first is not None:
@@ -249,12 +255,12 @@ class _Sampler:
         if not values:
             return None
         effect = (float(np.mean(values)) - bound) * (1 if side else -1)
-        return self._error(float(size), float(np.mean(reaches)), effect) if effect > 0 else None
+        return self._error(choice, float(size), float(np.mean(reaches)), effect) if effect > 0 else None
 
     def for_width(self, what: str, choice: MetricSpec, result: Result, half_width: float) -> RowsNeeded:
         """Rows whose interval is so wide."""
         interval = result.interval or (0.0, 0.0)
-        error = self._error(float(len(self.rows)), (interval[1] - interval[0]) / 2, half_width)
+        error = self._error(choice, float(len(self.rows)), (interval[1] - interval[0]) / 2, half_width)
         alone = two_digits(error.rows * (error.half_width / half_width) ** 2)
         rows = error.least(alone, lambda size: error.half_width_of(size) <= half_width)
         return RowsNeeded(what, choice.key, result.value or 0.0, interval, True, half_width, (rows,) * len(POWERS), ())

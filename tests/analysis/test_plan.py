@@ -132,6 +132,15 @@ def test_rows_of_few_clusters_are_as_many_as_an_interval_needs(decal: Decal, tmp
     assert "under 1 %" in decal(*line[:-2], "--cluster", "c").out
 
 
+def test_a_gain_takes_as_many_rows_as_can_be_learned_from() -> None:
+    """By the normal quantile six rows would show it, and of fewer than ten nothing is learned."""
+    score = np.arange(200) % 20 / 20
+    data = from_arrays({"p": score}, np.arange(200) % 100 == 0)
+    (gain,) = plan_rows(data, Plan((), BinaryTask.of_threshold(0.3)), [], None, "rows").planned
+    assert gain.rows == (10, 10)
+    assert all((power == 0) == (rows < 10) for rows, power in gain.curve)
+
+
 def test_rows_of_few_clusters_are_the_least_that_are_enough() -> None:
     """Of few rows their number is exact: their interval is by the t quantile of as many clusters as they hold."""
     rng = np.random.default_rng(0)
