@@ -129,9 +129,11 @@ def plan_rows(
         for choice in named or [gain]:
             add(f"know {choice.key} to within {half_width:g}", choice, sampler.for_width, half_width)
     if plan.decision is not None:
-        value, at_stake = results[gain.key].value, results[stake.key].value
+        # Rows of one label do not say what a method wins, as `recommend` has it.
+        won, at_stake = evaluation.reports[0].promised[gain.key], results[stake.key].value
+        value = won.value
         if value is None or at_stake is None:
-            unknown.append(("show what recalibration wins", results[gain.key].missing or "nothing is at stake"))
+            unknown.append(("show what recalibration wins", won.missing or "nothing is at stake"))
         else:
             tolerance = TOLERANCE * at_stake
             # Clear is a gain above 0, or one below the tolerance: whichever needs fewer rows.

@@ -141,6 +141,13 @@ def test_a_gain_takes_as_many_rows_as_can_be_learned_from() -> None:
     assert all((power == 0) == (rows < 10) for rows, power in gain.curve)
 
 
+def test_a_pilot_of_one_label_does_not_say_what_recalibration_wins(decal: Decal, tmp_path: Path) -> None:
+    rows = [f"{k % 20 / 20},1" for k in range(200)]
+    (tmp_path / "ones.csv").write_text("\n".join(["p,y", *rows]) + "\n")
+    out = decal("plan", "--pilot", "ones.csv", "-s", "p", "-y", "y", "-t", "0.3").out
+    assert out.startswith("– show what recalibration wins: needs rows of both labels")
+
+
 def test_rows_of_few_clusters_are_the_least_that_are_enough() -> None:
     """Of few rows their number is exact: their interval is by the t quantile of as many clusters as they hold."""
     rng = np.random.default_rng(0)
