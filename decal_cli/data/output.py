@@ -318,11 +318,13 @@ class Writer:
             self.inner.close()
 
     def _plain(self, table: Any) -> Any:
-        """Texts come with a dictionary each batch, which no format takes as it is."""
+        """The values of a dictionary in its place, but for texts in Parquet, which stores these."""
         import pyarrow as pa
 
         for at, column in enumerate(table.schema):
-            if pa.types.is_dictionary(column.type):
+            if pa.types.is_dictionary(column.type) and (
+                self.format == ".csv" or not pa.types.is_string(column.type.value_type)
+            ):
                 table = table.set_column(at, column.name, table.column(at).cast(column.type.value_type))
             elif self.format == ".csv" and pa.types.is_nested(column.type):
                 raise DecalError(

@@ -127,6 +127,44 @@ class TestOtherColumnsAreKept:
         assert batch.table["zip"].to_pylist() == ["00501", "NA"]
         assert batch.table["share"].to_pylist() == ["1.50", ""]
 
+    @pytest.mark.parametrize("typed", [False, True])
+    def test_cells_of_features_stay_what_they_are_too(self, tmp_path: Path, typed: bool) -> None:
+        cells = {
+            "p": ["0.10", "2e-1"],
+            "zip": ["00501", "94103"],
+            "account": ["309692559938013034", "1"],
+            "n": ["7", "NA"],
+            "half": [".50", "-1."],
+        }
+        lines = [",".join(cells), *map(",".join, zip(*cells.values(), strict=True))]
+        names = ("zip", "account", "n", "half")
+        columns = Columns(score=("p",), features=names)
+        path = write_text(tmp_path, "\n".join(lines) + "\n")
+        (batch,) = batches(path, columns, width=4, typed=typed)
+        assert batch.rows.score.tolist() == [0.1, 0.2]
+        numbers = {name: [float(cell) for cell in cells[name]] for name in names if name != "n"}
+        expected = np.array([*numbers.values(), [7.0, np.nan]])[[0, 1, 3, 2]].T
+        np.testing.assert_array_equal(batch.rows.matrix, expected)
+        kept = batch.table.to_pydict()
+        if typed:
+            whole = {"account": [309692559938013034, 1], "n": [7, None]}
+            assert kept == {"p": [0.1, 0.2], **numbers, **whole}
+        else:
+            assert kept == cells
+
+    def test_features_of_json_lines_keep_their_digits_and_gaps(self, tmp_path: Path) -> None:
+        rows = [{"p": 0.1, "account": 3096925599380130343, "n": None}, {"p": 0.2, "account": 1, "n": 7}]
+        path = write_text(tmp_path, "".join(json.dumps(row) + "\n" for row in rows), "new.jsonl")
+        (batch,) = batches(path, Columns(score=("p",), features=("account", "n")), width=2)
+        assert batch.table.to_pylist() == rows
+        np.testing.assert_array_equal(batch.rows.matrix, [[3096925599380130343.0, np.nan], [1.0, 7.0]])
+
+    def test_a_feature_that_is_no_number_is_named_with_its_row(self, tmp_path: Path) -> None:
+        path = write_text(tmp_path, "p,x\n0.1,1\n0.2,one\n")
+        assert "column 'x', row 2 (line 3): 'one' is not a number" in batch_error(
+            path, Columns(score=("p",), features=("x",)), width=1
+        )
+
     def test_csv_columns_become_numbers_only_where_nothing_is_lost(self, tmp_path: Path) -> None:
         cells = {
             "p": ["0.1", "0.2", "0.3"],

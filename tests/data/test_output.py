@@ -115,7 +115,8 @@ class TestParquet:
 
     def test_batches_whose_categories_differ_are_one_column(self) -> None:
         first, second = (pa.table({"c": pa.array(words).dictionary_encode()}) for words in (["a", "b"], ["c", "a"]))
-        assert parquet(out("out.parquet", first, second))["c"].to_pylist() == ["a", "b", "c", "a"]
+        back = parquet(out("out.parquet", first, second))["c"]
+        assert back.to_pylist() == ["a", "b", "c", "a"] and back.type == first["c"].type
 
     def test_rows_without_a_score_have_null(self) -> None:
         back = parquet(out("out.parquet", pa.table({"a": [1, 2, 3]}), known=[True, False, True]))

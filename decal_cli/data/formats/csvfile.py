@@ -22,8 +22,8 @@ from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_HEADER_BYTES, MAX_ROW_BYTES
 
 _TYPES = {
-    "int64": re.compile(r"0|-?[1-9][0-9]{0,17}"),
-    "float64": re.compile(r"-?((0|[1-9][0-9]{0,14})(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"),
+    "int64": r"^(0|-?[1-9][0-9]{0,17})$",
+    "float64": r"^-?((0|[1-9][0-9]{0,14})(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$",
 }
 """What counts as a number in a column that nobody named as numbers: not '007' or 20 digits, which are names."""
 
@@ -180,14 +180,17 @@ class CsvSource(Source):
 
     def types(self, names: Sequence[str]) -> dict[str, Any]:
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         # All types are possible at first; a value rules out those that would change it.
         possible = {name: list(_TYPES) for name in names}
         with_values: set[str] = set()
         for name, dictionary in self._texts(names):
-            texts = set(dictionary.to_pylist()) - set(MISSING)
-            with_values |= {name} if texts else set()
-            possible[name] = [kind for kind in possible[name] if all(map(_TYPES[kind].fullmatch, texts))]
+            texts = dictionary.filter(pc.invert(pc.is_in(dictionary, value_set=pa.array(MISSING))))
+            with_values |= {name} if len(texts) else set()
+            for kind in tuple(possible[name]):
+                if not pc.all(pc.match_substring_regex(texts, _TYPES[kind]), min_count=0).as_py():
+                    possible[name].remove(kind)
         return {name: pa.type_for_alias(possible[name][0]) for name in with_values if possible[name]}
 
     def _options(self, wanted: Wanted, quoted_newlines: bool, block: int = 1 << 20) -> dict[str, Any]:
