@@ -24,7 +24,6 @@ from decal_cli.limits import MAX_STREAM_BYTES, MIB
 HEAD_SIZE = 1 << 16
 GZIP = b"\x1f\x8b"
 BINARY = ("Parquet", "Arrow")
-_STORE = re.compile(r"(s3|gs|gcs|abfss?)://", re.IGNORECASE)
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|CONNECTION_STRING", re.IGNORECASE)
 _SECONDS = 20.0
 """How many seconds to wait for a store: for a connection, and for an answer."""
@@ -300,11 +299,6 @@ def refuse_other_encodings(raw: Raw, head: bytes) -> None:
             f"{raw.shown} is {name} text, not UTF-8",
             f"convert it: iconv -f {name} -t UTF-8 {file_word(raw.path)} > utf8.csv",
         )
-
-
-def is_remote(path: str) -> bool:
-    """Whether a path names an object of a store (S3, Google Cloud, Azure), and no file here."""
-    return bool(_STORE.match(path))
 
 
 class RemoteRaw(Raw):

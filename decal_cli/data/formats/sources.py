@@ -11,8 +11,9 @@ from urllib.parse import unquote
 import numpy as np
 
 from decal_cli.data.formats.csvfile import CsvSource
-from decal_cli.data.formats.files import Held, Raw, RemoteRaw, Source, Wanted, is_remote, objects_in, raw, translated
+from decal_cli.data.formats.files import Held, Raw, RemoteRaw, Source, Wanted, objects_in, raw, translated
 from decal_cli.data.formats.jsonlines import JsonLinesSource
+from decal_cli.data.large.engines.address import is_remote
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint

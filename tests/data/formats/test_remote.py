@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-import decal_cli as decal
+import decal_cli
 from decal_cli.data import reading
 from decal_cli.data.formats import files
 from decal_cli.errors import DecalError
 from tests.helpers.cells import worded_rows
+from tests.helpers.command import Decal, refusal
 from tests.helpers.stores import google_store, object_store
 
 ASKED = {"score": "p", "label": "y", "positive": "bad", "metrics": ("brier", "auc")}
@@ -41,7 +42,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def same_numbers_without_secrets(here: object, there: object) -> None:
     """What a file here and an object, which are addressed so, give."""
-    of_file, of_object = (decal.evaluate(data, **ASKED) for data in (here, there))
+    of_file, of_object = (decal_cli.evaluate(data, **ASKED) for data in (here, there))
     for key in ("brier", "auc"):
         assert of_object[key].value == pytest.approx(of_file[key].value, rel=1e-12)
     (item,) = of_object.to_dict()["inputs"]
@@ -51,7 +52,7 @@ def same_numbers_without_secrets(here: object, there: object) -> None:
 
 def refused_without_secrets(path: str) -> str:
     with pytest.raises(DecalError) as error:
-        decal.evaluate(path, **ASKED)
+        decal_cli.evaluate(path, **ASKED)
     assert "secret-of-tests" not in str(error.value) and "\n" not in str(error.value)
     return str(error.value)
 
@@ -64,8 +65,15 @@ def test_an_object_is_read_as_a_file_is(store: str, monkeypatch: pytest.MonkeyPa
     same_numbers_without_secrets(store, f"s3://bucket/{name}")
 
 
+def test_a_line_names_an_object_as_it_names_a_file(store: str, decal: Decal) -> None:
+    asked = ("-s", "p", "-y", "y", "--positive", "bad", "-m", "brier")
+    here, there = (decal.json("evaluate", path, *asked) for path in (store, "s3://bucket/whole.parquet"))
+    assert there["metrics"] == here["metrics"] and there["inputs"][0]["path"] == "s3://bucket/whole.parquet"
+    assert "holds credentials" in refusal(decal("evaluate", "s3://name:secret-of-tests@bucket/whole.parquet", *asked))
+
+
 def test_the_path_names_groups(store: str) -> None:
-    answer = decal.evaluate("s3://bucket/days/", group="day", **ASKED).to_dict()
+    answer = decal_cli.evaluate("s3://bucket/days/", group="day", **ASKED).to_dict()
     assert [(each["group"], each["rows"]) for each in answer["reports"]] == [(None, 700), ("0", 300), ("1", 400)]
 
 

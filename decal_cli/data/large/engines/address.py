@@ -13,6 +13,7 @@ ADDRESS_FORMS = (
     "duckdb:FILE?table=NAME, sqlite:FILE?table=NAME, postgresql://USER@HOST/DATABASE?table=NAME or spark:?table=NAME"
 )
 _ENGINE = re.compile(r"(duckdb|sqlite|postgres(?:ql)?|spark):(.*)", re.DOTALL)
+_STORE = re.compile(r"(s3|gs|gcs|abfss?)://", re.IGNORECASE)
 _SECRETS = frozenset({"password", "sslpassword", "token"})
 
 
@@ -42,11 +43,16 @@ def is_address(text: str) -> bool:
     return bool(_ENGINE.match(text))
 
 
+def is_remote(path: str) -> bool:
+    """Whether a path names an object of a store (S3, Google Cloud, Azure), and no file here."""
+    return bool(_STORE.match(path))
+
+
 def refuse_as_file(path: str) -> None:
-    """Raise a DecalError where what is given as a file is an address."""
+    """Raise a DecalError where what is given as a file is an address, but of a store."""
     if is_address(path):
         raise DecalError(f"{path} is the address of an engine, and no file", f"give it with {Hint('engine')}")
-    if re.match(r"[a-z][a-z0-9+.-]*:/", path, re.IGNORECASE):
+    if not is_remote(path) and re.match(r"[a-z][a-z0-9+.-]*:/", path, re.IGNORECASE):
         raise DecalError(f"{path} is an address that decal does not read", "download it, and name the file")
 
 
