@@ -59,7 +59,8 @@ def expected(y: Any, p: Any, w: Any, task: BinaryTask) -> dict[str, tuple[Any, A
     size = np.abs(utility).max()
     perfect = mean(np.where(label == 1, utility[1, 1], utility[0, 0]))
     swaps = [(w * (act == d) * (utility[1 - d, label] - utility[d, label])).sum() / total for d in (0, 1)]
-    odds = Long(task.threshold) / (1 - Long(task.threshold))
+    # A threshold near 1 has lost digits of them.
+    odds = (utility[0, 0] - utility[1, 0]) / (utility[1, 1] - utility[0, 1])
     values = {
         "brier": mean((p - y) ** 2),
         "expected_utility": (made[0], size),
