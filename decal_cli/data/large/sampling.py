@@ -381,7 +381,7 @@ class Given:
         columns = []
         for name, ours in self.ours.items():
             column, kind = self.dialect.name(name), self.kinds[name]
-            value = self.dialect.as_double(column) if kind == "number" else self.dialect.as_text(column)
+            value = self.dialect.as_double(column) if kind == "number" else self.dialect.as_exact_text(column)
             if kind == "truth":
                 one, zero = self.dialect.number(1), self.dialect.number(0)
                 value = f"CASE WHEN {column} THEN {one} WHEN NOT {column} THEN {zero} END"

@@ -352,3 +352,17 @@ def test_what_is_no_engine_is_one_line(database: Path) -> None:
         for engine, text in given:
             with pytest.raises(DecalError, match=text):
                 decal_cli.evaluate(engine(), score="p", **ASKED)
+
+
+def test_features_of_sqlite_keep_all_their_digits(decal: Decal, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=300), rng.integers(0, 2, 300)
+    p = np.round(rng.random(300), 2)
+    pq.write_table(pa.table({"p": p, "y": y, "x": x}), tmp_path / "rows.parquet")
+    with closing(sqlite3.connect(tmp_path / "rows.db")) as opened, opened:
+        opened.execute("CREATE TABLE preds (p REAL, y INTEGER, x REAL)")
+        opened.executemany("INSERT INTO preds VALUES (?, ?, ?)", zip(p.tolist(), y.tolist(), x.tolist(), strict=True))
+    asked = (*SAID, "--features", "x", "-m", "grouping_loss", "-m", "gain_beyond")
+    of_file = decal.json("evaluate", "rows.parquet", *asked)
+    of_engine = decal.json("evaluate", "--engine", "sqlite:rows.db?table=preds", *asked)
+    assert of_engine["metrics"] == of_file["metrics"]

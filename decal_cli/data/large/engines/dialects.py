@@ -22,8 +22,9 @@ class Dialect:
 
     mark: around a name. escapes: whether a backslash escapes. nan: whether a number is NaN. cast: a value as a number,
     else an error or what no score can be. infinity: above all scores and weights. least, greatest: of two numbers.
-    collation: tells texts apart. distinct: counts values roughly. first_bits: 28 of the MD5 of a text; empty where no
-    rows are drawn. written, read_again: parts used more than once. experimental: no server has run it.
+    collation: tells texts apart. exact_text: a value as the text that gives it back. distinct: counts values roughly.
+    first_bits: 28 of the MD5 of a text; empty where no rows are drawn. written, read_again: parts used more than once.
+    experimental: no server has run it.
     """
 
     double: str
@@ -38,6 +39,7 @@ class Dialect:
     least: str = "LEAST"
     greatest: str = "GREATEST"
     collation: str = ""
+    exact_text: str = "CAST({value} AS {varchar})"
     distinct: str = "APPROX_COUNT_DISTINCT({value})"
     first_bits: str = ""
     written: str = "({})"
@@ -82,6 +84,10 @@ class Dialect:
 
     def as_text(self, value: str) -> str:
         return f"CAST({value} AS {self.varchar}){self.collation}"
+
+    def as_exact_text(self, value: str) -> str:
+        """A value of any type as the text that gives it back."""
+        return self.exact_text.format(value=value, varchar=self.varchar) + self.collation
 
     def is_nan(self, value: str) -> str:
         return self.nan.format(value=value, double=self.double)
@@ -166,6 +172,9 @@ DIALECTS = {
         infinity="9e999",
         least="MIN",
         greatest="MAX",
+        # CAST writes a number with 15 digits, of which some have 17.
+        exact_text="CASE WHEN TYPEOF({value}) <> 'real' OR CAST(CAST({value} AS {varchar}) AS REAL) = {value}"
+        " THEN CAST({value} AS {varchar}) ELSE PRINTF('%!.17g', {value}) END",
         distinct="COUNT(DISTINCT {value})",
         written="MATERIALIZED ({})",
     ),
