@@ -18,6 +18,7 @@ import pytest
 from decal_cli.__main__ import main
 from tests.helpers.command import BINARY, DECAL, ROOT, SHELL, Decal, valid_json
 
+pytestmark = pytest.mark.ci
 NAMED = f"{BINARY} -s p -y y"
 GATE = f"gate {NAMED} -r 'brier<=0.9'"
 

@@ -181,6 +181,7 @@ def program_of(page: Path) -> str:
     return text
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("page", [page for page in PAGES if code_blocks(page, "python")], ids=name_of)
 def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "fixtures").symlink_to(FIXTURES)

@@ -153,7 +153,9 @@ def _matching(line: str) -> list[str]:
 
 def first_failure(root: Path, tests: list[str]) -> str | None:
     """The test that notices, if any does."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "--no-header", "-p", "no:cacheprovider", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "--no-header", "-p", "no:cacheprovider"]
+    # As CI does, unless the tests say which.
+    command += ["-m", "not long", *tests]
     # Threads of linear algebra wait for each other where other programs run.
     environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
     seconds = _LONGEST * (1 + len(tests) // 10)

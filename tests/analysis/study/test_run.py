@@ -75,6 +75,7 @@ def without_seconds(records: Iterable[dict]) -> list[dict]:
     return [{key: value for key, value in record.items() if key != "seconds"} for record in records]
 
 
+@pytest.mark.ci
 def test_two_processes_measure_what_one_does_in_the_same_order(measured: Measured, tmp_path: Path) -> None:
     progress: Progress = []
     records = measured.study.records

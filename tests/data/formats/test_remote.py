@@ -91,6 +91,7 @@ def test_an_error_is_one_line_without_secrets(store: str, path: str, problem: st
     assert problem in refused_without_secrets(path)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("path", ["gs://bucket/a.parquet", "gs://tests:secret-of-tests@bucket/a.parquet"])
 def test_google_without_credentials_is_one_line_soon(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # A place that refuses connections, so that nothing is asked of a network.
@@ -121,11 +122,13 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["whole.parquet", "rows.csv.gz", "days/"])
 def test_an_object_of_google_is_read_as_a_file_is(bucket: Path, name: str) -> None:
     same_numbers_without_secrets(bucket / name, f"gs://anonymous@bucket/{name}")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("path", "problem"),
     [
