@@ -27,13 +27,18 @@ def population_share(rows: Rows) -> float:
     """The share of labels 1, by weight."""
     if isinstance(rows, CountedData):
         return rows.table.base_rate
-    return float(rows.weights @ rows.label / rows.weights.sum())
+    return _shares_of_labels(rows, 2)[1]
 
 
 def class_shares(rows: Rows) -> Shares:
     """The share of each class, by weight."""
-    counts = np.bincount(rows.label, rows.weights, len(rows.classes))
-    return tuple((counts / counts.sum()).tolist())
+    return _shares_of_labels(rows, len(rows.classes))
+
+
+def _shares_of_labels(rows: Rows, labels: int) -> Shares:
+    # Summed in order of size: the order of rows would change the last bit, and trees on these weights split elsewhere.
+    sums = np.array([np.sort(rows.weights[rows.label == label]).sum() for label in range(labels)])
+    return tuple((sums / sums.sum()).tolist())
 
 
 _DECIMALS, MOVED_ROUNDING = 4, 1e-13
