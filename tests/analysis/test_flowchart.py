@@ -200,6 +200,8 @@ CASES = [
     case("a model that a constant decision beats is not used as it is", evidence(lead=(0.01, 0.03)), action="done",
          constant=(0, True), headline="never acting is worth more"),
     case("one that may be beaten", evidence(lead=(-0.01, 0.03)), constant=(0, False)),
+    case("one that is worth as much", evidence(lead=(-0.01, 0.01)), action="done",
+         headline="never acting is worth as much"),
     *(
         case(f"a useless score is not recalibrated: {useless}",
              evidence(CLEAR, NOTHING, CLEAR, lead=(0.01, 0.03), auc=(0.40, 0.48), **useless),
