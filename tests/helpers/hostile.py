@@ -2,11 +2,14 @@
 
 import csv
 import io
+import json
 from html.parser import HTMLParser
+from pathlib import Path
 from xml.etree import ElementTree
 
 from markdown_it import MarkdownIt
 
+from decal_cli.render.formats import html
 from decal_cli.render.results.card import SECTIONS
 from tests.helpers.command import valid_json
 
@@ -32,7 +35,7 @@ _ACTIVE_TAGS = {
     *("script", "iframe", "frame", "object", "embed", "applet", "link", "base", "form", "input", "button", "textarea"),
     *("a", "area", "svg", "math", "template", "video", "audio", "source", "track", "portal", "marquee", "noscript"),
 }
-"""What no page of ours holds."""
+"""What no page of ours holds, but for its own pictures and sliders."""
 
 
 def acted_on(line: str) -> bool:
@@ -69,13 +72,29 @@ def _number(text: str) -> bool:
     return True
 
 
+_RANGE = {"type", "name", "min", "max", "value"}
+_SCRIPT = (Path(html.__file__).parent / "page.js").read_text(encoding="utf-8")
+
+
+def _is_own(tag: str, attrs: dict[str, str | None]) -> bool:
+    """Whether it is one of the pictures and sliders of a page, which hold nothing of the user's."""
+    if tag == "input":
+        return attrs["type"] == "range" and attrs.keys() <= _RANGE
+    return (tag, attrs) in (
+        *(("script", {}), ("script", {"type": "application/json"}), ("noscript", {})),
+        ("button", {"type": "button", "name": "back"}),
+    ) or (tag == "svg" and attrs.keys() <= {"class", "width"})
+
+
 class _Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        # The bars of a page are pictures of its own, which hold nothing.
-        assert tag not in _ACTIVE_TAGS or (tag == "svg" and dict(attrs).keys() <= {"class", "width"}), tag
+        assert tag not in _ACTIVE_TAGS or _is_own(tag, dict(attrs)), tag
         for name, value in attrs:
             assert not name.startswith("on") and name not in ("href", "srcset", "srcdoc"), name
             assert name != "src" or (value or "").startswith("data:image/svg+xml;base64,"), value
+
+    def handle_data(self, data: str) -> None:
+        assert self.cdata_elem != "script" or data == _SCRIPT or json.loads(data)
 
 
 def _html(text: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 from decal_cli.metrics import METRICS
 from tests.helpers.browser import BROWSER, Tags, defects
 from tests.helpers.command import Decal, blank_pictures, few_rows, run_here
+from tests.helpers.hostile import check_text
 
 ASKED = ("rows.csv", "-s", "p", "-y", "y", "-t", "0.3")
 OWN_STYLE = r"<[^>]*\s(style|on\w+)\s*="
@@ -43,6 +44,7 @@ def test_without_matplotlib_pictures_are_left_out_and_the_page_says_so(
 
 def test_the_page_is_whole_in_itself(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
+    check_text(text, "html")
     tags = Tags()
     tags.feed(text)
     assert tags.open == []
