@@ -107,7 +107,9 @@ def plan_rows(
     plan = replace(plan, choices=choices, intervals=True)
     evaluation = evaluate(dataset, plan, progress)
     results, clusters = evaluation.reports[0].results, evaluation.reports[0].find(Clusters)
-    sampler = _Sampler(dataset.models[0].rows, plan, clusters.effective if clusters else math.inf, progress)
+    # In an order of their own, so that the same rows are drawn whatever the order of the file.
+    rows = dataset.models[0].rows.in_order()
+    sampler = _Sampler(rows, plan, clusters.effective if clusters else math.inf, progress)
     planned, unknown, tolerance = [], [], math.nan
 
     def add(what: str, choice: MetricSpec, rows: Callable[..., RowsNeeded], *asked: float) -> None:
@@ -289,6 +291,4 @@ def made_up_pilot(auc: float, prevalence: float) -> tuple[np.ndarray, np.ndarray
     x = np.concatenate((spread(rows - positives), apart + spread(positives)))
     label = np.repeat((0, 1), (rows - positives, positives)).astype(np.uint8)
     score = 1 / (1 + np.exp(-(math.log(prevalence / (1 - prevalence)) + apart * x - apart**2 / 2)))
-    # In the order of a file that was shuffled, so that no fold has one end of the scores.
-    order = np.random.default_rng(0).permutation(rows)
-    return score[order], label[order]
+    return score, label

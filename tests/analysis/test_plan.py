@@ -132,6 +132,15 @@ def test_rows_of_few_clusters_are_as_many_as_an_interval_needs(decal: Decal, tmp
     assert "under 1 %" in decal(*line[:-2], "--cluster", "c").out
 
 
+def test_a_plan_is_the_same_whatever_the_order_of_the_pilot() -> None:
+    """Errors of a gain are measured on samples of the pilot: the same rows, as the file or an engine lists them."""
+    rng = np.random.default_rng(0)
+    score, label = np.round(rng.random(400), 2), rng.random(400) < 0.2
+    pilots = (from_arrays({"p": score[rows]}, label[rows]) for rows in (np.arange(400), rng.permutation(400)))
+    plans = [plan_rows(pilot, Plan((), BinaryTask.of_threshold(0.3)), [], None, "rows").planned for pilot in pilots]
+    assert plans[0] == plans[1]
+
+
 def test_a_gain_takes_as_many_rows_as_can_be_learned_from() -> None:
     """By the normal quantile six rows would show it, and of fewer than ten nothing is learned."""
     score = np.arange(200) % 20 / 20
