@@ -264,7 +264,7 @@ def count_decisions(inputs: Inputs) -> DecisionCounts | None:
     rows = summed(acting.action * 2 + units.label, lambda part: units.weight[part][None], 4)[0] * (total / units.total)
     last = as_is = Decided(*rows[::-1].tolist())
     steps, kinds = {"now": as_is}, {"recalibrate": Recalibrating, "post-train": Featured}
-    for step, kind in kinds.items() if as_is.positives > 0 and as_is.negatives > 0 else ():
+    for step, kind in kinds.items():
         change = inputs.find(kind)
         if change is None:
             break

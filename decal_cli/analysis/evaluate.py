@@ -11,7 +11,6 @@ from functools import cached_property
 import numpy as np
 
 from decal_cli.analysis.described import (
-    ByClass,
     ByRow,
     Clusters,
     Reference,
@@ -125,17 +124,6 @@ class Report(MetricReport, Sectioned):
     dropped: int
     features: bool
     unlearnable: Names = ()
-
-    @property
-    def promised(self) -> Mapping[str, Result]:
-        """The results; what methods win is unknown of rows of one label, which say which constant action suits them."""
-        by_class = self.find(ByClass)
-        one_label = self.positives in (0, self.rows)
-        if by_class:
-            one_label = sum(each.rows > 0 for each in by_class.classes) < 2
-        unknown = Result(None, None, "needs rows of both labels")
-        gains = [key for key in self.results if one_label and key.startswith("gain_")]
-        return {**self.results, **dict.fromkeys(gains, unknown)}
 
     def known(self, key: str) -> Estimated | None:
         """The value with its interval; None where it is undefined, or was not measured."""

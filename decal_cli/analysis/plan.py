@@ -132,7 +132,7 @@ def plan_rows(
             add(f"know {choice.key} to within {half_width:g}", choice, sampler.for_width, half_width)
     if plan.decision is not None:
         # Rows of one label do not say what a method wins, as `recommend` has it.
-        won, at_stake = evaluation.reports[0].promised[gain.key], results[stake.key].value
+        won, at_stake = evaluation.reports[0].results[gain.key], results[stake.key].value
         value = won.value
         if value is None or at_stake is None:
             unknown.append(("show what recalibration wins", won.missing or "nothing is at stake"))

@@ -136,7 +136,7 @@ class TriedOn:
 
     def _trial(self, chosen: MethodSpec) -> Trial:
         action = ACTIONS[chosen.declared.kind]
-        trial = Trial(chosen, self.report.promised[GAINS[action]], Result(None), self.costs.get(action, 0.0))
+        trial = Trial(chosen, self.report.results[GAINS[action]], Result(None), self.costs.get(action, 0.0))
         try:
             if lacking := missing(chosen, self.rows):
                 raise Undefined(lacking)
@@ -618,7 +618,7 @@ NO_DECISION = DecalError(
 def evidence_of(report: Report, plan: Plan, preferences: Preferences) -> Evidence:
     task, worth, best = plan.binary, report.find(Worth), report.find(BestRecalibrator)
     # Where rows have thresholds of their own, no share of what these scores can give is defined.
-    known = report.promised
+    known = report.results
     results = {key: known[key] for key in EVIDENCE_KEYS if key in known and (not plan.by_row or key != HEADROOM)}
     return Evidence(
         items={

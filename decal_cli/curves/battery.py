@@ -37,13 +37,14 @@ from decal_cli.metrics.families.task import (
     ppv,
     sensitivity,
 )
+from decal_cli.metrics.inputs import ONE_LABEL
 from decal_cli.metrics.regret_cells import ScoreCells, ScoreRegrets
 from decal_cli.tables import resample as draw
 from decal_cli.tables.design import Design
 from decal_cli.tables.estimate import one_missed, ratio
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, Floats, Ints, Table
+from decal_cli.tables.table import BINS, NO_POSITIVES, Floats, Ints, Table
 from decal_cli.tables.threads import meanwhile
 from decal_cli.tables.units import Estimate, Independent, Interval, Units
 from decal_cli.tables.utilities import Utilities
@@ -145,7 +146,8 @@ def _without_features(s: Setup) -> Iterator[MetricCurve]:
     yield _rate(s, "false_positive_rate", segments, false_positive_rate)
     precision = _rate(s, "ppv", segments, ppv)
     yield precision
-    yield precision.times(1 / max(s.table.base_rate, 1e-300), CURVE_KINDS["lift"])
+    share = s.table.base_rate
+    yield precision.times(1 / share, CURVE_KINDS["lift"]) if share else _undefined(s, "lift", NO_POSITIVES)
 
 
 def _lost(d: Acting) -> Estimate:
@@ -215,6 +217,8 @@ def _undefined(s: Setup, name: str, reason: str) -> MetricCurve:
 
 def _recalibration(s: Setup) -> MetricCurve:
     """The gain of recalibration, from the held-out scores that `evaluate` uses too: one set serves every t*."""
+    if not s.table.fewer_rows:
+        return _undefined(s, "gain_recalibration", ONE_LABEL)
     try:
         held = held_out.of_table(s.table, s.seed)
     except Undefined as undefined:
@@ -277,8 +281,8 @@ def _with_features(s: Setup, featured: FeaturedRows) -> Iterator[MetricCurve]:
     leaves = _leaves(featured.regions)
     yield _of_decisions(s, "brier_regions_plug_in", leaves, _lost, leaves.brier)
     yield from _bounds(s, featured.regions, probed)
-    if rows is None:
-        reason = "needs more rows: too few to fit on some and evaluate on the others"
+    if rows is None or not s.table.fewer_rows:
+        reason = ONE_LABEL if rows else "needs more rows: too few to fit on some and evaluate on the others"
         yield from (_undefined(s, name, reason) for name in ("brier_regions", "gain_beyond"))
         return
     squares = Independent(s.table.design.effect * rows.weight**2)

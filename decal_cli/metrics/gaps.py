@@ -159,6 +159,7 @@ def debiased_interval(levels: Table, confidence: float) -> Interval:
     The thetas that the value is less than z standard errors away from, the error being the one it has at that theta:
     with the error at the value, small values look sharper than they are and theta lies above the interval too often.
     """
+    levels.need_both_classes()
     value, (slope, floor) = debiased_square(levels), variance_terms(levels)
     z2 = quantile(confidence) ** 2
     flat = math.sqrt(z2 * floor)

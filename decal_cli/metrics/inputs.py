@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from decal_cli.errors import Undefined
@@ -14,7 +15,7 @@ from decal_cli.learn.models import Applied, actions_taken
 from decal_cli.learn.probe import ClassProbed, Probed, Recalibrated, build_class_probe, build_probe, build_recalibrated
 from decal_cli.learn.regions import Regions, build_regions
 from decal_cli.metrics.at_capacity import AtCapacity, RowsAtCapacity, WorthAtCapacity
-from decal_cli.metrics.decisions import Acting, Decisions, Featured, Recalibrating
+from decal_cli.metrics.decisions import Acting, Change, Decisions, Featured, Recalibrating
 from decal_cli.metrics.label_shift import ReferenceScores
 from decal_cli.metrics.regret_cells import ClassRegrets, Regrets, RowRegrets, ScoreRegrets
 from decal_cli.tables.aggregated import COUNTS_HAVE_NONE, NEEDS_ROWS
@@ -42,7 +43,9 @@ class InputKind(NamedTuple):
 
 
 T = TypeVar("T")
+C = TypeVar("C", bound=Change)
 OF_CLASSES = ClassTable, ClassDecision
+ONE_LABEL = "needs rows of more than one label"
 NOT_OF_SCORES = "is for scores of two classes"
 NO_CLASSES = f"needs a probability for each of several classes: {Hint('proba')}"
 NEEDS_CLASS_TASK = f"needs a task: {Hint('utility')} with a column for each class, or {Hint('abstain')}"
@@ -229,8 +232,16 @@ def _forward(q: Inputs) -> Forward:
     return Forward(rows if q.of_classes else rows.in_order(), q.seed)
 
 
-def _recalibrating(q: Inputs) -> Recalibrating:
-    stakes = q.stakes
+def _learned(make: Callable[[Inputs, Any], C], q: Inputs) -> C:
+    """A change for these stakes. Errors: Undefined, where rows of one label teach nothing but which action pays."""
+    change = make(q, q.stakes)
+    label = change.before.units.label
+    if label.min() == label.max():
+        raise Undefined(ONE_LABEL)
+    return change
+
+
+def _recalibrating(q: Inputs, stakes: Any) -> Recalibrating:
     if q.in_time:
         return Recalibrating.forward(q.get(Forward), stakes)
     if q.of_classes:
@@ -238,8 +249,7 @@ def _recalibrating(q: Inputs) -> Recalibrating:
     return Recalibrating.of_rows(stakes, q.seed) if q.by_row else Recalibrating.of_table(q.get(Table), stakes, q.seed)
 
 
-def _using_features(q: Inputs) -> Featured:
-    stakes = q.stakes
+def _using_features(q: Inputs, stakes: Any) -> Featured:
     if q.in_time:
         _featured(q.get(Forward).rows)
         return Featured.forward(q.get(Forward), stakes)
@@ -310,8 +320,10 @@ INPUT_KINDS: dict[type, InputKind] = {
     Regrets: InputKind("task", NEEDS_TASK, _regrets, True),
     ScoreRegrets: InputKind("task", NEEDS_TASK, lambda q: ScoreRegrets(*q.all_of((Table, Task))), True),
     ClassRegrets: InputKind("task of classes", NO_CLASSES, lambda q: ClassRegrets(*q.all_of(OF_CLASSES)), True),
-    Recalibrating: InputKind("task", NEEDS_TASK, _recalibrating, True),
-    Featured: InputKind("task and features", f"{NEEDS_TASK}; {NEEDS_FEATURES}", _using_features, True),
+    Recalibrating: InputKind("task", NEEDS_TASK, partial(_learned, _recalibrating), True),
+    Featured: InputKind(
+        "task and features", f"{NEEDS_TASK}; {NEEDS_FEATURES}", partial(_learned, _using_features), True
+    ),
     WorthAtCapacity: InputKind("capacity", NO_CAPACITY, _worth_at_capacity, True),
     RowsAtCapacity: InputKind("utilities of each row and a capacity", NO_ROWS_AT_CAPACITY, _rows_at_capacity, True),
 }

@@ -20,7 +20,7 @@ from decal_cli.metrics.decisions import Decisions, headroom
 from decal_cli.metrics.declare import METRICS, Metric, Within
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.tables.cells import CellTable
-from decal_cli.tables.table import Floats, Ints, Table
+from decal_cli.tables.table import NO_POSITIVES, Floats, Ints, Table
 from decal_cli.task import BinaryTask, Task
 
 
@@ -157,7 +157,7 @@ def _steps(c: InCells) -> float:
 def _precision(c: InCells) -> float:
     """Positives of a cell before its negatives, or after them; and no less than the first of them has."""
     if c.t.positives <= 0:
-        raise Undefined("no row has label 1")
+        raise Undefined(NO_POSITIVES)
     neg, pos = (values[::-1] for values in c.t.of_labels)
     ones, zeros = np.cumsum(pos), np.cumsum(neg)
     value = ones / np.maximum(ones + zeros, 1e-300)

@@ -355,7 +355,7 @@ class _Shown(NamedTuple):
 
 
 def _waterfall(report: Report, number: int, name: str, terms: StatedTerms) -> Draw:
-    return partial(panels.waterfall, name=name, number=number, rungs=report.promised, task="", terms=terms)
+    return partial(panels.waterfall, name=name, number=number, rungs=report.results, task="", terms=terms)
 
 
 def draw_classes_on(dataset: Dataset, plan: Plan, picture: str, axes: Any, number: int, terms: StatedTerms) -> Any:

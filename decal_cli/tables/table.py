@@ -39,6 +39,7 @@ CELLS = 1 << 16
 """Above this many levels, resampling works on this many equal-mass cells."""
 FEWEST_ROWS = 10
 """Rows from which on some are held out."""
+NO_POSITIVES = "no row has label 1"
 
 
 @dataclass(frozen=True, eq=False)

@@ -154,7 +154,7 @@ def test_a_pilot_of_one_label_does_not_say_what_recalibration_wins(decal: Decal,
     rows = [f"{k % 20 / 20},1" for k in range(200)]
     (tmp_path / "ones.csv").write_text("\n".join(["p,y", *rows]) + "\n")
     out = decal("plan", "--pilot", "ones.csv", "-s", "p", "-y", "y", "-t", "0.3").out
-    assert out.startswith("– show what recalibration wins: needs rows of both labels")
+    assert out.startswith("– show what recalibration wins: needs rows of more than one label")
 
 
 def test_rows_of_few_clusters_are_the_least_that_are_enough() -> None:

@@ -223,6 +223,15 @@ def test_a_few_rows_have_curves_or_reasons(label: list[int]) -> None:
         assert curve.reason is not None or not np.isnan(curve.value).any(), name
 
 
+def test_rows_of_one_label_say_nothing_of_what_is_learned_nor_of_lift() -> None:
+    score, label, x = curve_rows(200)
+    curves = curves_of(tabulate(score, 0 * label), featured_of(score, 0 * label, x), Grid(ALL))
+    learned = ("brier_regions", "gain_recalibration", "gain_beyond", "gain_post_training", "loss_ratio")
+    assert {curves[name].reason for name in learned} == {"needs rows of more than one label"}
+    assert curves["lift"].reason == "no row has label 1" and np.isnan(curves["lift"].value).all()
+    assert curves["regret_calibration"].value[29] == pytest.approx(0.3 * (score >= 0.3).mean())
+
+
 def test_where_nothing_is_lost_there_is_no_share_of_it() -> None:
     label = np.repeat(np.arange(2, dtype=np.uint8), 20)
     curve = curves_of(tabulate(label.astype(float), label), None, Grid(ALL))["loss_ratio"]

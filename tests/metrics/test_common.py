@@ -224,6 +224,15 @@ def test_from_5_rows_of_a_label_on_what_decisions_rest_on_has_an_interval(decal:
     assert auc["interval"] == pytest.approx(wilson(auc["value"], 5, 0.95), abs=1e-9)
 
 
+@pytest.mark.parametrize("label", [0, 1])
+def test_rows_of_one_label_leave_no_number_beyond_doubt(label: int) -> None:
+    """That all labels seen are alike does not say that all are."""
+    score = np.random.default_rng(1).beta(1, 4, 400)
+    inputs = Inputs(Rows(score, np.full(400, label)), BinaryTask.of_threshold(0.3))
+    intervals_of = {name: interval_of(Spec(metric), inputs, 0.95) for name, metric in METRICS.items()}
+    assert [name for name, ends in intervals_of.items() if ends and ends[0] >= ends[1]] == []
+
+
 RIGHT = np.arange(100) < 5
 """Of 100 rows, those of label 1, on which alone the score acts: no decision is wrong."""
 SCORE = np.where(RIGHT, 0.9, 0.1)

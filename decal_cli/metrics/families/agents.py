@@ -451,6 +451,7 @@ def _over_levels(t: Table, kinks: int, levels: Levels) -> Measured:
     def interval(confidence: float, seed: Seed) -> Interval:
         if used is t:
             need_rows(t)
+        t.need_both_classes()
         if len(used) > _MAX_DENSE_LEVELS:
             raise Undefined(f"no interval above {_MAX_DENSE_LEVELS} levels")
         _, worlds = gaps.worlds_of(t, used, seed.generator("agents"))

@@ -21,6 +21,7 @@ from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import Measured, family, like, metric
 from decal_cli.metrics.families.regret import need_amounts
 from decal_cli.tables.seed import Seed
+from decal_cli.tables.table import NO_POSITIVES
 from decal_cli.tables.units import Estimate
 
 family("capacity", __doc__)
@@ -29,9 +30,6 @@ family("capacity", __doc__)
 _WILSON = f"{intervals.WILSON}, with the error of a share whose threshold moves with the rows"
 LINEAR = "normal, from what every row adds to first order, with the threshold that moves with the rows"
 LISTED = f"{intervals.POPULATION}, where the same share of its rows can be acted on"
-
-
-_NO_POSITIVES = "no row has label 1"
 
 
 @metric(
@@ -51,7 +49,7 @@ def capture(at: AtCapacity) -> Estimate:
     Rows of label 1 acted on / rows of label 1. Rows that tie for the last places share them by expectation; with a
     task, rows below its decision threshold are not acted on, even if places are free.
     """
-    return at.captured_of(at.rows.units.mean(at.label), _NO_POSITIVES)
+    return at.captured_of(at.rows.units.mean(at.label), NO_POSITIVES)
 
 
 @like("capture", "Precision at capacity", "precision at k")
@@ -89,7 +87,7 @@ def lift(at: AtCapacity) -> Estimate:
     """
     base_rate = at.rows.units.mean(at.label)
     if base_rate.value <= 0:
-        raise Undefined(_NO_POSITIVES)
+        raise Undefined(NO_POSITIVES)
     return (precision_at_capacity(at) / base_rate).within(0.0, math.inf)
 
 

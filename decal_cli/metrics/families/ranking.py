@@ -21,7 +21,7 @@ from decal_cli.tables.estimate import CellRun, dot
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.memo import once
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, Floats, Table
+from decal_cli.tables.table import BINS, NO_POSITIVES, Floats, Table
 from decal_cli.tables.units import Estimate
 
 
@@ -154,7 +154,7 @@ def average_precision(t: Table) -> float:
     without information has the base rate.
     """
     if t.positives <= 0:
-        raise Undefined("no row has label 1")
+        raise Undefined(NO_POSITIVES)
     rows, positives, area = t.total, t.positives, 0.0
     for block in t.blocks():
         n, pos = block.n, block.pos

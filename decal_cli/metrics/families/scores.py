@@ -761,6 +761,7 @@ def rule_cfdl(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5, levels: 
     def interval(confidence: float, seed: Seed) -> Interval:
         if used is t:
             need_rows(t)
+        t.need_both_classes()
         if rule == "log" and (used.score[0] == 0 or used.score[-1] == 1):
             raise Undefined("the loss of a certain score has no bound")
         cells, worlds = gaps.worlds_of(t, used, seed.generator("rules"))

@@ -25,7 +25,7 @@ from decal_cli.metrics.label_shift import ReferenceScores
 from decal_cli.metrics.regret_cells import Regrets
 from decal_cli.tables.design import Design
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, Floats, Table
+from decal_cli.tables.table import BINS, NO_POSITIVES, Floats, Table
 from decal_cli.tables.units import EVERY, Estimate, run_of_each
 from decal_cli.task import Task
 
@@ -226,7 +226,7 @@ def sensitivity(d: Acting) -> Estimate:
 
     TP / (TP + FN).
     """
-    return d.units.share(d.acts, d.positive, "no row has label 1")
+    return d.units.share(d.acts, d.positive, NO_POSITIVES)
 
 
 @like("accuracy", "Specificity", "true negative rate")
@@ -304,7 +304,7 @@ def net_benefit_standardised(d: Acting) -> Estimate:
     """
     base_rate = d.units.mean(d.positive)
     if base_rate.value <= 0:
-        raise Undefined("no row has label 1")
+        raise Undefined(NO_POSITIVES)
     return (net_benefit(d) / base_rate).within(-math.inf, 1.0)
 
 

@@ -103,7 +103,7 @@ class AdvisedModel:
     @cached_property
     def ways(self) -> list[Way]:
         """The ways of acting."""
-        return ways_of(self.report.promised, self.report.find(DecisionCounts))
+        return ways_of(self.report.results, self.report.find(DecisionCounts))
 
     @property
     def room(self) -> float:
@@ -173,7 +173,7 @@ class AdvisedModel:
     def worth(self) -> b.Blocks:
         """What each way of acting is worth and what it does, and the costs in words."""
         report, terms, counts = self.report, self.terms, self.report.find(DecisionCounts)
-        ways = named_ways(report.promised, counts)
+        ways = named_ways(report.results, counts)
         worth = dict(zip(ways, amounts_alike(report.results, [way.worth for way in ways], self.factor), strict=True))
         done = of_thousand(ways, counts.total) if counts else {}
         shares = None if counts or len(self.actions) > MAX_ACTIONS else report.find(ActionShares)
@@ -313,7 +313,7 @@ class LimitedModel(AdvisedModel):
         """The ways of acting on a share of all rows."""
         room, worth = self.room, self.report.find(Worth)
         assert worth  # there are scores at a capacity
-        known = {way.key: way for way in ways_of(self.report.promised, self.report.find(DecisionCounts))}
+        known = {way.key: way for way in ways_of(self.report.results, self.report.find(DecisionCounts))}
         never, always = known.get("never", Way("never", "act on none", 0.0)), known.get("always")
         ways = [never._replace(worth=worth.constant)]
         nobody = never.decided

@@ -86,7 +86,7 @@ class Today(NamedTuple):
 
 def scale_of(reports: Sequence[Report], terms: StatedTerms) -> Scale:
     """As many decimals as the largest difference between ways of acting needs for three digits."""
-    each = [[way.worth for way in ways_of(report.promised)] for report in reports]
+    each = [[way.worth for way in ways_of(report.results)] for report in reports]
     scale = terms.scale(*amounts_in(report.results for report in reports))
     apart = max((max(of_report) - min(of_report) for of_report in each if of_report), default=0.0) * scale.factor
     return replace(scale, decimals=decimals_of(apart))
