@@ -328,8 +328,8 @@ class Evidence:
     @property
     def name_features(self) -> str:
         """How features are named."""
-        first = "Give rows, in files or in an engine, and name their" if self.counted else "Name the"
-        return said(f"{first} feature columns ({Hint('features')})")
+        of_rows = " of rows, in files or in an engine" if self.counted else ""
+        return said(f"Name the feature columns{of_rows} ({Hint('features')})")
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,9 @@ from decal_cli.numbers import many
 from decal_cli.tables.features import CODED, MISSING_CODE, PLURALS, Features, Kind, kinds_text, names_of
 from decal_cli.tables.raw_texts import MAX_CHARACTERS
 
-DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
-"""A date or a time as ISO 8601 writes it."""
+_CLOCK = r"\d\d:\d\d(:\d\d(\.\d+)?)?"
+DATE = re.compile(rf"\d{{4}}-\d\d-\d\d([ T]{_CLOCK}(Z|[+-]\d\d(:?\d\d)?)?)?|{_CLOCK}")
+"""A date, an instant or a time of day as ISO 8601 writes it."""
 _FINER = re.compile(r"(\.\d{6})\d+")
 """Digits of a second beyond microseconds."""
 TRUTH = {"true": 1.0, "false": 0.0}
@@ -109,7 +110,7 @@ class FeatureTexts(Texts):
 
 
 def microseconds_of_texts(texts: Sequence[str]) -> np.ndarray | None:
-    """Dates as whole microseconds since 1970-01-01, int64; None where one of the texts is no date."""
+    """Dates as whole microseconds since 1970-01-01, and times of day since midnight; None where a text is neither."""
     import pyarrow as pa
 
     if not all(map(DATE.fullmatch, texts)):
@@ -119,6 +120,7 @@ def microseconds_of_texts(texts: Sequence[str]) -> np.ndarray | None:
     for zone in (None, "UTC"):
         here = np.flatnonzero(np.array(zoned) == (zone is not None))
         cut = [_FINER.sub(r"\1", texts[int(k)]) for k in here]
+        cut = [text if "-" in text else f"1970-01-01T{text}" for text in cut]
         try:
             instants = pa.array(cut, pa.string()).cast(pa.timestamp("us", tz=zone))
         except pa.ArrowInvalid:

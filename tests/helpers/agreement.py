@@ -65,7 +65,7 @@ EXACT_IN_CELLS = (*SUMS, "expected_utility", "net_benefit", "utility_at_stake")
 """With their intervals, where the thresholds of the decision are edges of cells."""
 SUMS_OF_CLUSTERS = 5e-3
 """How far intervals of sums, by their width, and drawn nulls may be off where clusters are counted by coarse cells."""
-FOR_WANT_OF_ROWS = (NEEDS_ROWS, COUNTS_HAVE_NONE, "Give rows, in files or in an engine")
+FOR_WANT_OF_ROWS = (NEEDS_ROWS, COUNTS_HAVE_NONE, "Name the feature columns of rows")
 """What is said where counts are known, and not rows."""
 APART = {"inputs", "signature", "notes", "columns", "model", "models"}
 """Parts of a document that say where rows were counted."""

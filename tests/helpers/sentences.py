@@ -256,8 +256,7 @@ SENTENCES: dict[str, Condition] = {
         lambda page, match: int(match[1].replace(",", "")) > page.entry["rows"]
     ),
     r"Add (rows|clusters): recalibration needs .*": unknown(RECALIBRATION),
-    r"(Name the feature columns|Give rows, in files or in an engine, and name their feature columns) "
-    r"\(--features\).*": _without_features,
+    r"Name the feature columns( of rows, in files or in an engine)? \(--features\).*": _without_features,
     r"The score ranks backwards: higher scores go with fewer positives \(AUC below \.5\)\.": (
         lambda page, _: page["auc"].high < 0.5
     ),

@@ -44,7 +44,9 @@ def test_scores_by_outcome_are_those_of_the_rows() -> None:
 
 def test_verbs_that_need_rows_say_so() -> None:
     counts = levels(rows())
-    assert "Give rows, in files or in an engine" in str(decal_cli.recommend(counts, aggregated=True, threshold=0.3))
+    # An engine, whose rows are counted too, is told the same, and has the columns.
+    named = "Name the feature columns of rows, in files or in an engine"
+    assert named in " ".join(str(decal_cli.recommend(counts, aggregated=True, threshold=0.3)).split())
     with pytest.raises(DecalError, match=r"needs the rows themselves|both scores of a row at once"):
         decal_cli.compare(counts, aggregated=True)
     answer = decal_cli.evaluate(counts, aggregated=True, metrics="grouping_loss")

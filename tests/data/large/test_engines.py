@@ -366,3 +366,17 @@ def test_features_of_sqlite_keep_all_their_digits(decal: Decal, tmp_path: Path) 
     of_file = decal.json("evaluate", "rows.parquet", *asked)
     of_engine = decal.json("evaluate", "--engine", "sqlite:rows.db?table=preds", *asked)
     assert of_engine["metrics"] == of_file["metrics"]
+
+
+def test_features_of_time_are_dates_from_an_engine_too(decal: Decal, tmp_path: Path) -> None:
+    """DuckDB, as Postgres, writes an instant with a time zone as 2026-01-17 01:00:00+00."""
+    rng = np.random.default_rng(0)
+    whole = pa.array(rng.integers(0, 86_400_000_000, 300))
+    columns = {"p": np.round(rng.random(300), 2), "y": rng.integers(0, 2, 300)}
+    columns |= {"x1": whole.cast(pa.timestamp("us", "UTC")), "x2": whole.cast(pa.time64("us"))}
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    asked = (*SAID, "--features", "x*", "-m", "grouping_loss", "-m", "gain_beyond")
+    of_file = decal.json("evaluate", "rows.parquet", *asked)
+    of_engine = decal.json("evaluate", "--engine", "duckdb:", "--query", "select * from 'rows.parquet'", *asked)
+    assert of_engine["notes"] == of_file["notes"] == ["features: 2 dates"]
+    assert of_engine["metrics"] == of_file["metrics"]
