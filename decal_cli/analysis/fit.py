@@ -302,10 +302,8 @@ def _gain(performance: Performance, judged: Dataset, plan: Plan, contest: ModelC
     if contest is not None and applied.threshold is None and at_best:
         # Two scores that are acted on alike: their difference is that of `decal compare`, with its interval.
         found = contest.headline["expected_utility"]
-        before, won, ends = found.a.value or 0.0, found.difference.value or 0.0, found.difference.interval
-        if ends is None or ends[0] < ends[1]:
-            return Gain(won, ends, before, before + won)
-        # No decision changes on these rows; on others one may.
+        before, won = found.a.value or 0.0, found.difference.value or 0.0
+        return Gain(won, found.difference.interval, before, before + won)
     change = Change(decisions_on(rows, decision), decisions_on(rows, decision, applied), widened)
     before, gain = change.before.utility.value, Utility.of(change.gain, rows.adjusted_confidence(plan.level))
     return Gain(*gain, before, before + gain.value)

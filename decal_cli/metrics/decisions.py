@@ -94,6 +94,10 @@ class Decisions:
         )
         return Decisions(units, self.stakes.followed(np.tile(like, labels)), action)
 
+    def otherwise(self) -> Decisions:
+        """These decisions, with another action of rows that could have been missed."""
+        return replace(self, action=np.where(self.units.weight > 0, self.action, (self.action + 1) % len(self.stakes)))
+
     def worth(self, action: int, which: Any = EVERY) -> Floats:
         """What an action is worth on each unit, or on some of them, by its label, shape (m,)."""
         return self.stakes.take(which).at(action, self.units.label[which])

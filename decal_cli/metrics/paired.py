@@ -43,9 +43,17 @@ def of_pairs(
     pairs: the table of their scores, where rows are of two classes. stakes_a, stakes_b: where every row has its own, of
     the rows in one order.
     """
-    table_a, table_b = (None, None) if pairs is None else pairs.on_units
-    on_a, on_b = (None, None) if pairs is None or a.task is None else Decisions.of_pairs(pairs, a.task)
-    return a.override(table_a, on_a, stakes_a), b.override(table_b, on_b, stakes_b)
+    tables = (None, None) if pairs is None else pairs.on_units
+    both = a.override(tables[0], stakes_a), b.override(tables[1], stakes_b)
+    if pairs is not None and a.task is not None:
+        decided = Decisions.of_pairs(pairs, a.task)
+    elif a.decision is not None and a.rows is not None and b.rows is not None:
+        of_a, of_b = (each.get(Decisions) for each in both)
+        alike = np.array_equal(of_a.action, of_b.action) and not np.array_equal(a.rows.score, b.rows.score)
+        decided = of_a, of_b.otherwise() if alike else of_b
+    else:
+        return both
+    return a.override(tables[0], decided[0], stakes_a), b.override(tables[1], decided[1], stakes_b)
 
 
 def intervals(
@@ -81,6 +89,8 @@ def intervals(
         return intervals
     by_draws = bootstrapped(rest, drawn, pairs.cells.tables, pairs.cells, confidence, a.seed)
     for spec, each in by_draws.items():
+        if each[0] == each[1] and spec.declared.takes_task and not np.array_equal(pairs.a, pairs.b):
+            continue  # Draws of rows that are all decided alike do not say that all rows are.
         low, high = spec.declared.form(a.of_classes).bounds(a.task)
         intervals[spec] = holding(within(each, (low - high, high - low)), rest[spec])
     return intervals

@@ -157,12 +157,13 @@ class Counted:
         """The rows of label 0 of each cell, then those of label 1."""
         return CellUnits(self)
 
-    def decided(self, action: Callable[[], Ints], weight: Floats) -> tuple[Units, Ints]:
+    def decided(self, action: Callable[[], Ints], weight: Floats, others: Any = False) -> tuple[Units, Ints]:
         """The rows of each action and label as units, of all actions that some row gets, and the action of each.
 
         action: returns the action of each cell, shape (m,). weight: of each action and label, shape (actions, 2).
+        others: whether a row that could have been missed may get an action, bool (actions,).
         """
-        used = np.flatnonzero(weight.any(axis=1))
+        used = np.flatnonzero(weight.any(axis=1) | others)
         design = self.design if self.design.plain else self.design.grouped(action(), len(weight))
         design = design if len(used) == len(weight) else design.select(used)
         units = design.units_of(weight[used].T, self.design.share_known)

@@ -73,13 +73,18 @@ class PairTable(Counted):
         return np.unique(self.a, return_inverse=True), np.unique(self.b, return_inverse=True)
 
     def by_action(self, *thresholds: float) -> tuple[Units, Ints]:
-        """The rows of each action and label as units; the action of A times the number of actions, plus that of B."""
+        """The rows of each action and label as units; the action of A times the number of actions, plus that of B.
+
+        Where different scores decide every row alike, units without weight are of rows that may be decided differently.
+        """
         actions = len(thresholds) + 1
         of_a, of_b = (np.searchsorted(thresholds, scores, side="right") for scores in (self.a, self.b))
         place, size = of_a * actions + of_b, actions**2
         of_labels = np.maximum(self.n - self.pos, 0), self.pos
         weight = np.stack([np.bincount(place, values, size) for values in of_labels], axis=1).astype(np.float64)
-        return self.decided(lambda: place, weight)
+        apart = np.abs(np.subtract.outer(np.arange(actions), np.arange(actions))).ravel()
+        alike = not weight[apart > 0].any() and not np.array_equal(self.a, self.b)
+        return self.decided(lambda: place, weight, alike & (apart == 1))
 
     @cached_property
     def by_b(self) -> bool:

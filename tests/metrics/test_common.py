@@ -12,8 +12,9 @@ from hypothesis import given
 import decal_cli.tables.table as table_module
 from decal_cli.declarations.spec import Spec
 from decal_cli.errors import Undefined
-from decal_cli.metrics import METRICS, Inputs, Metric, interval_of, parse, value_of
+from decal_cli.metrics import METRICS, Inputs, Metric, interval_of, paired, parse, value_of
 from decal_cli.metrics.confidence import wilson
+from decal_cli.metrics.inputs import row_stakes
 from decal_cli.tables.estimate import MISSED_ROWS
 from decal_cli.tables.pairs import pair_up
 from decal_cli.tables.rows import Rows
@@ -275,3 +276,21 @@ def test_two_models_that_decide_one_row_differently() -> None:
     seen = (0.297**2 + 99 * 0.003**2) / 100**2
     assert change.mean == pytest.approx(0.003)
     assert change.error == pytest.approx(math.sqrt(seen + MISSED_ROWS * 0.703**2 / 100**2))
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_two_models_that_decide_every_row_alike(world: str) -> None:
+    """On a missed row they may differ, which is worth .7; one score is never worth more than itself."""
+    a = WORLDS[world]
+    b = Inputs(replace(a.rows, score=a.rows.score * 0.99 + 0.005), a.decision)
+    classes, utilities = bool(a.rows.classes), isinstance(a.decision, RowTask)
+    effect = a.rows.table.design.effect if world == "clusters" else 1.0
+    for other, far in ((b, 0.7 * effect), (a, 0.0)):
+        pairs = None
+        if not classes:
+            columns = a.rows.score, other.rows.score, a.rows.label, a.rows.weight, a.rows.unit
+            pairs = pair_up(*columns)
+        stakes = [row_stakes(each.rows, a.decision) for each in (a, other)] if utilities else []
+        change = paired.difference(parse("expected_utility"), *paired.of_pairs(a, other, pairs, *stakes), pairs)
+        assert change.value == 0
+        assert change.error == pytest.approx(math.sqrt(MISSED_ROWS) * far / 100, abs=1e-9)
