@@ -108,7 +108,7 @@ def alike(values: Sequence[float], digits: int = 3) -> list[str]:
 def counts(values: Sequence[float]) -> list[str]:
     """Numbers of rows: whole where that says enough, else with decimals, all alike."""
     sizes = [abs(value) for value in values if value]
-    whole = all(abs(size - round(size)) < 1e-9 for size in sizes)
+    whole = all(settled(value).is_integer() for value in values)
     decimals = 0 if whole or min(sizes) >= 9.5 else 1 if max(sizes) >= 1 else 3
     return [decimal(value, decimals) for value in values]
 
