@@ -2,7 +2,19 @@
 
 import math
 
-from decal_cli.numbers import around, bounds, counts, decimals_of, p_value, plain, rounded, shifted, short, sized, within
+from decal_cli.numbers import (
+    around,
+    bounds,
+    counts,
+    decimals_of,
+    p_value,
+    plain,
+    rounded,
+    shifted,
+    short,
+    sized,
+    within,
+)
 
 
 def test_large_numbers_keep_fewer_decimals() -> None:

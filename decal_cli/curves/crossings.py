@@ -157,11 +157,8 @@ class BrierDifference:
     @property
     def dominates(self) -> str | None:
         """The model whose curve lies nowhere above the other's on these rows, and somewhere below."""
-        value = self.ends[1]
-        if not (value != 0).any():
-            return None
-        a, b = self.names
-        return b if bool((value <= 0).all()) else a if bool((value >= 0).all()) else None
+        signs = {*np.sign(self.ends[1]).tolist()} - {0.0}
+        return self.names[signs == {-1.0}] if len(signs) == 1 else None
 
     def leads(self, z: float) -> tuple[Lead, ...]:
         """Ranges of thresholds on which one model is ahead by more than z standard errors, gaps to MAX_GAP joined.
@@ -191,8 +188,6 @@ class BrierDifference:
             if left.model == right.model:
                 continue
             between = self.zeros[(self.zeros >= left.high) & (self.zeros <= right.low)]
-            if not len(between):
-                between = np.array([right.low])
             sign = 1.0 if left.model == self.names[0] else -1.0
             crossings.append(Crossing(float(between[int(np.argmax(sign * self.areas_to(between)))]), left.model))
         return tuple(crossings)

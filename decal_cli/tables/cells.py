@@ -148,4 +148,4 @@ def n_coarse_cells(splits: int) -> int:
 
 def ends(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """The least and the greatest score that cells with these edges can hold; a high edge belongs to the next cell."""
-    return low, np.where(high > low, np.nextafter(high, low), high)
+    return low, np.nextafter(high, low)

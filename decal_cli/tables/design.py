@@ -432,7 +432,7 @@ def count_rows(
 
 def _cells(starts: Ints, rows: int) -> Ints:
     """The number of each row's cell, of rows in order, in few bits: tables of many rows keep it for all their bins."""
-    numbers: Any = np.arange(len(starts), dtype=np.int16 if len(starts) < 1 << 15 else np.int32)
+    numbers = np.arange(len(starts), dtype=np.min_scalar_type(-len(starts)))
     return np.repeat(numbers, np.diff(starts, append=rows))
 
 
@@ -552,7 +552,7 @@ class Clustered(Design):
     @property
     def clusters(self) -> int:
         """Clusters that have rows."""
-        return int(np.count_nonzero((self._totals > 0) & (self.times > 0)))
+        return int(np.count_nonzero(self._totals * self.times))
 
     @property
     def effective_clusters(self) -> float:

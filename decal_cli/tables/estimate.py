@@ -22,7 +22,7 @@ _ROUNDING = 1e-12
 def counted_rows(rows: float) -> float:
     """Rows, as the whole number that they are but for rounding: limits on rows hold whatever the unit of weights."""
     near = round(rows)
-    return float(near) if abs(rows - near) <= _ROUNDING * near else rows
+    return float(near) if math.isclose(rows, near, rel_tol=_ROUNDING) else rows
 
 
 def dot(a: Floats, b: Floats) -> float:

@@ -24,7 +24,7 @@ def lexical_order(keys: Sequence[NDArray[Any]]) -> Ints:
 def stable_order(values: NDArray[Any]) -> Ints:
     """np.argsort(kind="stable"). Of floats, integers are sorted: the first bits of each number, and then its index."""
     rows = len(values)
-    if values.dtype != np.float64 or rows < 2:
+    if values.dtype != np.float64:
         return np.argsort(values, kind="stable")
     key, width = np.empty(rows, dtype=np.uint64), np.uint64(rows.bit_length())
     for part in runs(rows):
@@ -35,7 +35,7 @@ def stable_order(values: NDArray[Any]) -> Ints:
     key.sort()
     order = (key & np.uint64((1 << int(width)) - 1)).view(np.int64)
     key >>= width
-    wrong = []
+    wrong = [key[:0]]
     for part in runs(rows - 1):
         following = values[order[part.start : part.stop + 1]]
         wrong.append(key[part][following[1:] < following[:-1]])

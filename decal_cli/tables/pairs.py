@@ -7,7 +7,7 @@ gives the tables of both models, so that what the models share cancels in their 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -89,19 +89,20 @@ class PairTable(Counted):
     @cached_property
     def by_b(self) -> bool:
         """Whether draws go through the pairs in the order of (b, a): the same order if A were called B."""
+        for ours, theirs in self._of_both():
+            apart = np.flatnonzero(ours != theirs)
+            if len(apart):
+                return bool(theirs[apart[0]] < ours[apart[0]])
+        return False
+
+    def _of_both(self) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        """What tells A from B: the levels of each, how many they are, and the pairs in the order of each."""
         (a, _), (b, _) = self.levels
         both = min(len(a), len(b))
-        apart = np.flatnonzero(a[:both] != b[:both])
-        if len(apart):
-            return bool(b[apart[0]] < a[apart[0]])
-        if len(a) != len(b):
-            return len(b) < len(a)
+        yield from ((a[:both], b[:both]), (np.array([len(a)]), np.array([len(b)])))
         order = np.lexsort((self.a, self.b))
         for ours, theirs in ((self.a, self.b), (self.b, self.a), (self.n, self.n), (self.pos, self.pos)):
-            apart = np.flatnonzero(ours != theirs[order])
-            if len(apart):
-                return bool(theirs[order[apart[0]]] < ours[apart[0]])
-        return False
+            yield ours, theirs[order]
 
     @cached_property
     def to_draw(self) -> PairTable:

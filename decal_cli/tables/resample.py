@@ -83,7 +83,7 @@ def deal(counts: Ints, rng: np.random.Generator) -> Ints:
 def deal_weights(weight: Floats, squares: Floats, rng: np.random.Generator) -> Floats:
     """Weights of each level to folds, shape (FOLDS, m): a level acts as W^2/W2 rows of weight W2/W."""
     weight, squares = np.maximum(weight, 0.0), np.maximum(squares, 0.0)
-    some = (weight > 0) & (squares > 0)
+    some = squares > 0
     rows = np.zeros(len(weight), dtype=np.int64)
     rows[some] = as_whole(weight[some] ** 2 / squares[some])
     return deal(rows, rng) * ratio(weight, rows)

@@ -212,7 +212,7 @@ class RowUtilities(RowStakes):
 
 def _short(threshold: Floats) -> Floats:
     """Thresholds rounded to MAX_DIGITS digits where that changes no more than rounding did."""
-    plain = (threshold > _MIN_SHORTENED) & (threshold < 1)
+    plain = (threshold > _MIN_SHORTENED) & np.isfinite(threshold)
     some = threshold[plain]
     scale = 10.0 ** (MAX_DIGITS - 1 - np.floor(np.log10(some)))
     short = np.rint(some * scale) / scale

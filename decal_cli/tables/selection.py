@@ -162,11 +162,9 @@ def selected(rows: Rows, capacity: Capacity, act_from: float | None, rank: Float
     chance = np.where(wanted, _whole(chance), 0.0)
     at = np.arange(len(height))
     following = np.minimum.reduceat(np.where(wanted & (chance < 1), at, len(at)), firsts)
-    lowest = np.maximum.reduceat(np.where(chance > 0, at, -1), firsts)
-    full = following < len(at)
-    threshold = np.where(lowest >= 0, height[lowest], height[firsts])
+    threshold = height[np.maximum(np.maximum.reduceat(np.where(chance > 0, at, 0), firsts), firsts)]
     if act_from is not None:
-        threshold = np.where(full, threshold, act_from)
+        threshold = np.where(following < len(at), threshold, act_from)
     next_rank = np.append(height, np.nan)[following]
     acted = np.add.reduceat(n * chance, firsts)
     lists = TopK(capacity, rows, rank, room, acted, next_rank, threshold)
@@ -180,4 +178,4 @@ def selected(rows: Rows, capacity: Capacity, act_from: float | None, rank: Float
 
 def _whole(room: Floats) -> Floats:
     near = np.round(room)
-    return np.where(np.abs(room - near) <= _ROUNDING * np.maximum(near, 1.0), near, room)
+    return np.where(np.isclose(room, near, rtol=_ROUNDING, atol=_ROUNDING), near, room)

@@ -166,8 +166,8 @@ class Table(Counted, Remembering):
     def bin_starts(self, bins: int = BINS, strategy: Strategy = "mass") -> Ints:
         """First level of each non-empty bin."""
         edges = self.bin_edges(bins) if strategy == "mass" else np.arange(1, bins) / bins
-        cuts = np.unique(np.searchsorted(self.score, edges, side="right" if strategy == "mass" else "left"))
-        return np.concatenate(([0], cuts[(cuts > 0) & (cuts < len(self))]))
+        cuts = np.searchsorted(self.score, edges, side="right" if strategy == "mass" else "left")
+        return np.unique(np.append(0, cuts[cuts < len(self)]))
 
     def bin_edges(self, bins: int = BINS) -> Floats:
         """The edges between non-empty equal-mass bins, increasing; a score equal to one belongs to the bin below it.

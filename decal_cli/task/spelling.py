@@ -168,7 +168,7 @@ def row_task_of(columns: Sequence[str], spelled: Mapping[str, Any]) -> RowTask:
         raise DecalError(f"{first} says what a false alarm costs", f"give {Hint('amount')}, or {Hint('cost_fn')}, too")
     costs = {name: spelled[name] for name in ("cost_fp", "cost_fn") if name in spelled}
     for name, cost in costs.items():
-        if not (0 < cost <= MAX_UTILITY and math.isfinite(cost)):
+        if not 0 < cost <= MAX_UTILITY:
             raise DecalError(
                 f"{Hint(name)} {cost:g} is not a positive number", "give what one such error costs, above 0"
             )
