@@ -298,7 +298,7 @@ def _lost(spec: MetricSpec, before: float, now: float, interval: Interval | None
         then, today = before - ideal, now - ideal
         if then * today < 0:
             return Result(abs(today) - abs(then), no_interval="the ideal lies between the two values")
-        sign = 1.0 if then + today >= 0 else -1.0
+        sign = math.copysign(1.0, then + today)
     return Result(sign * (now - before), times(interval, sign))
 
 

@@ -28,7 +28,7 @@ class Cut(NamedTuple):
     def scores(self, a: Floats, b: Floats) -> Floats:
         """The spliced scores in [0, 1] (Tasche 2021, ex. 4.4); a, b: the scores of the two models, shape (T,) each."""
         z, (first, second) = self.threshold, (a, b) if self.below == "a" else (b, a)
-        return np.minimum(z, first) + np.where(second > z, second - z, 0.0)
+        return np.minimum(z, first) + np.maximum(second - z, 0.0)
 
 
 @dataclass(frozen=True)

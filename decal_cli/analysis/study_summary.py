@@ -299,7 +299,7 @@ def advised_as_printed(points: StudyPoints, costs: Mapping[Action, float]) -> Te
     regret, grouping = points.estimates["regret"], points.estimates["regret_grouping"]
     selected = np.where(grouping <= ABOUT_0 * points.threshold, "recalibrate", "post-train")
     cost = np.where(selected == "recalibrate", costs["recalibrate"], costs["post-train"])
-    return np.where((regret > 0) & (regret > cost), selected, "nothing")
+    return np.where(regret > cost, selected, "nothing")
 
 
 def advised(points: StudyPoints, rows: Sequence[int], costs: Mapping[Action, float]) -> Texts:

@@ -18,8 +18,8 @@ import numpy as np
 from decal_cli.declarations.defaults import SEED
 from decal_cli.declarations.document import Names, Said, Share, Size
 from decal_cli.learn.regions import fits_of_other_folds
+from decal_cli.metrics import gaps
 from decal_cli.metrics.confidence import quantile
-from decal_cli.metrics.gaps import whole_rows
 from decal_cli.tables.estimate import ratio
 from decal_cli.tables.isotonic import pool
 from decal_cli.tables.pairs import PairTable, pair_up
@@ -418,9 +418,9 @@ def consistency_band(t: Table, confidence: float, rng: np.random.Generator) -> B
     """
     # Cells of clustered rows hold several clusters each.
     most = max(BINS, min(MAX_BAND_CELLS, int(t.effective_rows / 5))) if t.design.clustered else MAX_BAND_CELLS
-    cells = t if len(t) <= most else t.bins(most)
+    cells = gaps.cells(t, most)
     n = np.asarray(cells.n, dtype=float)
-    rows = whole_rows(cells)
+    rows = gaps.whole_rows(cells)
     share = rng.binomial(rows, cells.score, size=(N_LABEL_DRAWS, len(n))) / rows
     weight = np.tile(n, N_LABEL_DRAWS)
     # Each draw is lifted by 2 above the one before, so that one call pools them all.

@@ -37,7 +37,7 @@ def quote(value: Any) -> str:
 def number(value: float) -> str:
     """A number as shown: short, unless short would hide why it is wrong."""
     short = f"{value:.6g}"
-    return short if (float(short) > 1) == (value > 1) and (float(short) < 0) == (value < 0) else repr(float(value))
+    return short if (0 <= float(short) <= 1) == (0 <= value <= 1) else repr(float(value))
 
 
 def number_with_sign(text: str) -> tuple[float, bool] | None:

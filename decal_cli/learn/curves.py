@@ -187,10 +187,10 @@ def temperature(rows: Training) -> Model:
 def fit_temperature(t: Table) -> Sigmoid:
     """Temperature scaling of a table. Errors: Undefined, where the best temperature is 0."""
     x, counts = logit(t.score), counts_of(t)
-    none, all_of = counts[1] <= 0, counts[1] >= counts[0]
-    if (((x >= 0) | none) & ((x <= 0) | all_of)).all():
+    of_label_1, of_label_0 = x * counts[1], x * (counts[0] - counts[1])
+    if of_label_1.min() >= 0 >= of_label_0.max():
         raise Undefined("needs labels that 0.5 does not separate: the likeliest temperature is 0")
-    if (((x <= 0) | none) & ((x >= 0) | all_of)).all():
+    if of_label_1.max() <= 0 <= of_label_0.min():
         return Sigmoid("logit", 0.0, 0.0)  # Every label lies on the wrong side.
     return Sigmoid("logit", max(maximum([x], counts, intercept=False)[0], 0.0), 0.0)
 

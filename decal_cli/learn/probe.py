@@ -422,7 +422,7 @@ class FoldModels:
         }
         with one_thread_for(len(label)):
             own = None if rows.weight is None else weight
-            self.trees = boosted(columns, label > 0.5, own, split.seed, N_TREES, sizes)
+            self.trees = boosted(columns, label == 1, own, split.seed, N_TREES, sizes)
 
     def _log_odds(self, recalibrated: Floats) -> Floats:
         return log_odds(recalibrated * (1 - self.shrunken) + self.rate * self.shrunken)

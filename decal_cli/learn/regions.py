@@ -153,7 +153,7 @@ def _leaves_of_bin(rows: Rows, grown: Ints, judged: Ints, seed: int, effect: flo
     features, label, weights = rows.matrix, rows.label, rows.weights
     weight, positive = weights[judged], weights[judged] * label[judged]
     sums = np.column_stack((weight, positive, effect * weight**2))
-    if len(grown) < 2 or len(judged) < 2:
+    if min(len(grown), len(judged)) < 2:
         return sums.sum(axis=0, keepdims=True)
     smallest = max(1, len(grown) // 20)
     tree = grown_tree(features[grown], label[grown], weights[grown], LEAVES, smallest, seed)

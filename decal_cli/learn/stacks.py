@@ -177,7 +177,7 @@ def planes_of(
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         for weight in weights:
-            regression.fit(scaled, label > 0.5, weight)
+            regression.fit(scaled, label == 1, weight)
             coefficient.append(regression.coef_[0].copy())
             intercept.append(float(regression.intercept_[0]))
     if not (np.isfinite(coefficient).all() and np.isfinite(intercept).all()):
@@ -258,7 +258,7 @@ def _columns(rows: Unlabelled, order: Ints | None = None) -> Narrow:
 def _as_trees_see(rows: Training) -> tuple[Ints, Narrow, NDArray[Any]]:
     """The classes by their rows and mean probability, where there are several; the columns, and the labels."""
     if not rows.classes:
-        return np.arange(2), _columns(rows), rows.label > 0.5
+        return np.arange(2), _columns(rows), rows.label == 1
     order = np.lexsort((rows.weights @ rows.score, np.bincount(rows.label, rows.weights, len(rows.classes))))
     return order, _columns(rows, order), np.argsort(order)[rows.label]
 
@@ -558,7 +558,7 @@ def grid(probes: int) -> Floats:
 
 def costs(label: Floats, threshold: float) -> Floats:
     """Cost of a wrong decision on each row, shape (T,): 1 - t for label 1, t for label 0 (Tasche 2021, eq. 3.3a)."""
-    return np.where(label > 0.5, 1 - threshold, threshold)
+    return np.where(label == 1, 1 - threshold, threshold)
 
 
 @model()

@@ -128,8 +128,7 @@ def smoothed(t: Table) -> Floats:
     """
     bins = t.bins()
     gap, plug_in = observed(bins), mean_square(bins)
-    if plug_in > 0:
-        gap = gap * math.sqrt(min(max(debiased_square(bins), 0.0) / plug_in, 1.0))
+    gap = gap * math.sqrt(min(max(debiased_square(bins), 0.0) / max(plug_in, 1e-300), 1.0))
     return np.clip(t.score + spread(t, gap), 0.0, 1.0)
 
 

@@ -318,8 +318,8 @@ def worst_of_rows(u: RowUtilities, bins: int) -> float:
 
 def _of_row(rows: Rows, starts: Ints) -> Ints:
     """The number of each row's cell, by the first level of each."""
-    # Numbers of 16 bits are sorted by their digits.
-    number: Ints = np.empty(len(rows), dtype=np.int16 if len(starts) < 1 << 15 else np.int64)
+    # Numbers of few bits are sorted by their digits.
+    number: Ints = np.empty(len(rows), dtype=np.min_scalar_type(-len(starts)))
     for part in runs(len(rows)):
         number[part] = _cells_of(rows.table, starts, rows.score[part])
     return number

@@ -696,9 +696,9 @@ class CdlForecaster(GridForecaster):
         if lead[-1] <= 0:
             return Draw(1.0, 1.0, 1.0)
         # The first bucket is below 0 and the last above: somewhere the sign changes upwards.
-        place = int(np.argmax((lead[:-1] < 0) & (lead[1:] >= 0)))
-        boundary = (place + 1) / self.buckets
-        chance = float(lead[place + 1] / (lead[place + 1] - lead[place]))
+        above = int(np.argmax(lead >= 0))
+        boundary = above / self.buckets
+        chance = float(lead[above] / (lead[above] - lead[above - 1]))
         return Draw(boundary, boundary + min(1 / self.rows, 0.5 / self.buckets), chance)
 
     def predict_one(self, score: float) -> float:

@@ -246,6 +246,37 @@ def test_the_experts_expect_to_win_at_most_one_by_t_whatever_the_label() -> None
     assert between > 300
 
 
+@pytest.mark.parametrize(
+    ("lead", "low", "high", "chance"),
+    [
+        ((0.0, -0.1, -0.1, -0.1), 0.0, 0.0, 1.0),
+        ((-0.1, 0.2, 0.1, 0.0), 1.0, 1.0, 1.0),
+        ((-0.2, -0.1, 0.3, 0.2), 0.5, 0.5 + 1 / 700, 0.75),
+        ((-0.2, 0.0, 0.1, 0.3), 0.25, 0.25 + 1 / 700, 0.0),
+    ],
+    ids=["all begin above", "none ends above", "between two", "0 is above"],
+)
+def test_draws_by_hand(lead: tuple[float, ...], low: float, high: float, chance: float) -> None:
+    """Of four buckets in 700 rows."""
+    forecaster = CdlForecaster(horizon=700)
+    assert forecaster.buckets == 4
+    forecaster._lead = np.array(lead)
+    assert forecaster.draw() == pytest.approx((low, high, chance))
+
+
+def test_without_a_horizon_the_experts_start_over_at_rows_1_2_4_and_8() -> None:
+    forecaster, starts = CdlForecaster(), []
+    for _ in range(9):
+        forecaster.predict_one(0.0)
+        starts.append((forecaster.start + 1, forecaster.rows))
+    assert starts == [(1, 1), (2, 2), (2, 2), *[(4, 4)] * 4, *[(8, 8)] * 2]
+
+
+def test_before_the_first_label_hedge_is_as_sure_as_it_can_be() -> None:
+    nothing = np.zeros(50, dtype=int)
+    assert set(ForecastHedge(seed=3).replay(np.zeros(50), nothing.astype(np.uint8), nothing)) == {0.0, 1.0}
+
+
 def distance(forecaster: AlmostOneStepAhead, label: Callable[[int, float], int], rows: int) -> tuple[float, np.ndarray]:
     """How far the theorem's own sequence is from the predictions, and from calibration, and the predictions.
 

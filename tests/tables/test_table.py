@@ -62,6 +62,11 @@ def test_quantiles_are_numpys(rows: Rows) -> None:
         assert rows.table.quantiles(k).tolist() == np.quantile(rows.score, np.arange(k + 1) / k).tolist()
 
 
+def test_half_way_between_two_rows_the_quantile_is_numpys_to_the_last_bit() -> None:
+    for low, high in np.random.default_rng(0).random((50, 2)):
+        assert Rows(np.array([low, high]), np.array([0, 1])).table.quantiles(2)[1] == np.quantile([low, high], 0.5)
+
+
 @given(rows=any_rows())
 def test_bins_never_split_ties_and_lose_no_row(rows: Rows) -> None:
     table = rows.table
@@ -139,8 +144,8 @@ def test_a_large_table_has_equal_mass_cells() -> None:
     assert table.cells.total == 100_000
     assert table.cells.positives == table.positives
     assert int(table.cells.n.max()) <= 2
-    small = known_rows("binary").table
-    assert small.cells is small
+    for few in (known_rows("binary").table, large(CELLS).table):
+        assert few.cells is few
 
 
 def test_a_table_of_one_class_says_so() -> None:

@@ -226,9 +226,8 @@ def _prior_shift(replay: Replay) -> PriorShift | None:
     latest = replay.windows[-1]
     before, now = positives / rows, latest.base_rate
     error = math.sqrt(before * (1 - before) / rows + now * (1 - now) / latest.rows)
-    if replay.clusters is not None or not (
-        0 < before < 1 and 0 < now < 1 and abs(now - before) > quantile(replay.plan.confidence) * error
-    ):
+    certain = min(before, 1 - before, now, 1 - now) <= 0
+    if replay.clusters is not None or certain or abs(now - before) <= quantile(replay.plan.confidence) * error:
         return PriorShift(before, now, None)
     t = replay.plan.task.threshold
     odds = t / (1 - t) * before / (1 - before) * (1 - now) / now

@@ -216,11 +216,10 @@ def _largest(score: Floats, n: Floats, pos: Floats, convex: Convex, kinks: int) 
         return np.asarray(2 * loss.max(axis=-1))
     if kinks == 1:
         return np.asarray((loss / np.maximum(at, 1 - at)).max(axis=-1))
-    left, right = at <= 0.5, at >= 0.5
-    gap = at[right] - at[left][:, None]
-    weight = ratio(at[right] - 0.5, gap, 1.0)
+    left = at < 0.5
+    weight = (at[~left] - 0.5) / (at[~left] - at[left][:, None])
     chords = loss[..., left, None] * weight
-    chords += loss[..., None, right] * (1 - weight)
+    chords += loss[..., None, ~left] * (1 - weight)
     return np.asarray(2 * chords.max(axis=(-1, -2)))
 
 

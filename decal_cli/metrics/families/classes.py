@@ -119,7 +119,7 @@ def area_influence(t: Table) -> tuple[Floats, Floats]:
     # Within a level, the mean over its rows of -ln of their coverage.
     above = np.cumsum(n[::-1])[::-1] - n
     low, high = above / total, (above + n) / total
-    logs = -(high * np.log(high) - np.where(low > 0, low * np.log(np.where(low > 0, low, 1.0)), 0.0)) / (high - low) + 1
+    logs = -(high * np.log(high) - low * np.log(np.where(low > 0, low, 1.0))) / (high - low) + 1
     share = wrong / total / ((low + high) / 2)
     beaten = np.cumsum(share) - share / 2
     mean = float(wrong @ logs) / total

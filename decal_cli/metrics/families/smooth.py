@@ -45,7 +45,7 @@ def smooth_error(score: Floats, residual: Floats) -> float:
         at_low = _error(modes, low) - low
     width = low
     side = 0
-    for _ in range(100 if at_low > 0 else 0):
+    for _ in range(100 if low < high else 0):
         # The error falls with the width: false position, halving the end that stays (Illinois).
         width = (low * at_high - high * at_low) / (at_high - at_low)
         at = _error(modes, width) - width
