@@ -264,6 +264,16 @@ def test_draws_by_hand(lead: tuple[float, ...], low: float, high: float, chance:
     assert forecaster.draw() == pytest.approx((low, high, chance))
 
 
+def test_the_experts_by_hand() -> None:
+    """Of nine experts with a rate of 1/2, a label 1 at 0 and a label 0 at 1 leave two 1/2 and two 3/2 of their share."""
+    forecaster = CdlForecaster(horizon=700)
+    for predicted, label in ((0.25, 1), (1.0, 0)):
+        assert forecaster.predict_one(0.0) == predicted
+        forecaster.learn_one(0.0, label)
+    assert forecaster.lead() == pytest.approx((-1 / 9, 0.0, 0.0, 1 / 9))
+    assert forecaster.predict_one(0.0) == 0.5
+
+
 def test_without_a_horizon_the_experts_start_over_at_rows_1_2_4_and_8() -> None:
     forecaster, starts = CdlForecaster(), []
     for _ in range(9):
