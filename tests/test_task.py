@@ -89,9 +89,9 @@ def test_what_is_at_stake_by_hand(utility: str, classes: tuple[str, ...], unit: 
 @pytest.mark.parametrize(
     "utility",
     ["a,0,-1;b,0,-1;c,-1,0", "a,0,-1;b,-.5,-.5;c,-1,0", "a,0,-1;c,-1,0;b,-.5,-.5", "b,-1,-1;a,0,-1;c,-1,0",
-     "a,0,-7.1;b,-3.5,11.275;c,-4.9,18.625", "a,0,-2.6;b,-1.4,-.5;c,-6,6.4"],
+     "a,0,-7.1;b,-3.5,11.275;c,-4.9,18.625", "a,0,-2.6;b,-1.4,-.5;c,-6,6.4", "a,0,-1e15;b,-1e-310,0;c,-1,1"],
     ids=["two are alike", "three lines meet", "in another order", "one is never better", "they meet but for rounding",
-         "two meet the third at one float"],
+         "two meet the third at one float", "one is overtaken at 0, but for rounding"],
 )  # fmt: skip
 def test_of_actions_that_are_best_together_those_are_taken_that_are_best_alone(utility: str) -> None:
     assert parse_utility(utility).taken == ("a", "c")

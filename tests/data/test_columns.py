@@ -12,7 +12,7 @@ import pytest
 from decal_cli.data import Columns, from_arrays, read
 from decal_cli.data.columns import ClassColumns, class_columns
 from decal_cli.data.parts import encoded
-from decal_cli.data.words import file_word, quote, shell_word
+from decal_cli.data.words import file_word, number, quote, shell_word
 from decal_cli.errors import DecalError
 from tests.helpers.files import FOUR_ROWS, every_format, reading_error, write_columns, write_text
 
@@ -335,3 +335,8 @@ def test_a_long_name_is_shown_by_its_beginning_and_its_end(length: int) -> None:
     shown = quote(name)
     assert shown == (f"'{name}'" if length <= 58 else f"'{name[:44]}...{name[-9:]}'")
     assert len(shown) <= 60
+
+
+def test_a_number_is_short_unless_that_hides_that_it_is_no_probability() -> None:
+    shown = ["0", "1", "0.333333", "1.000000001", "-1e-09"]
+    assert [number(value) for value in (0.0, 1.0, 1 / 3, 1 + 1e-9, -1e-9)] == shown

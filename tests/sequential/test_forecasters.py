@@ -265,7 +265,7 @@ def test_draws_by_hand(lead: tuple[float, ...], low: float, high: float, chance:
 
 
 def test_the_experts_by_hand() -> None:
-    """Of nine experts with a rate of 1/2, a label 1 at 0 and a label 0 at 1 leave two 1/2 and two 3/2 of their share."""
+    """Of nine experts of rate 1/2, a label 1 at 0 and a label 0 at 1 halve two shares and raise two by a half."""
     forecaster = CdlForecaster(horizon=700)
     for predicted, label in ((0.25, 1), (1.0, 0)):
         assert forecaster.predict_one(0.0) == predicted
