@@ -14,6 +14,7 @@ from decal_cli.data.dataset import Dataset, as_used, chosen_columns, dataset
 from decal_cli.data.formats.files import Held, RawData, Source, translated
 from decal_cli.data.large.aggregates import aggregates
 from decal_cli.data.stream import Stream, stream_of
+from decal_cli.data.unused import with_unused
 from decal_cli.data.words import quote, text_of
 from decal_cli.errors import DecalError
 from decal_cli.roles import ROLES, Columns, several
@@ -47,7 +48,7 @@ def from_arrays(
         return as_used(aggregates([source.only(source.names)], columns), columns)
     chosen = chosen_columns([source], columns)
     held = source.only(dict.fromkeys((*chosen.read, *chosen.features, *chosen.names("time"))))
-    return as_used(dataset([held], chosen), columns)
+    return as_used(with_unused(dataset([held], chosen), [source], chosen), columns)
 
 
 def stream_from_arrays(

@@ -92,8 +92,6 @@ class Predictions:
 
 NO_LABEL = "missing label"
 """The reason, in notes, for dropping a row whose label is missing."""
-TIMES = ("date", "day", "time", "timestamp", "datetime", "*_date", "*_time", "*_at", "date_*")
-"""Patterns of the names that columns of times often have."""
 MAX_OFF = 1e-6
 """How far the shares of all classes may be from a sum of 1, since people round them."""
 
@@ -249,9 +247,8 @@ def dataset(sources: Sequence[Source], chosen: Chosen) -> Dataset:
         models.append(model)
         notes += [*of_scores, *note]
     inputs = digests.inputs(counts_of(parts, None if classes else label, of_all.get(NO_LABEL)))
-    times = () if chosen.time else chosen.free(sources[0].names, TIMES)
     found = inputs, chosen.roles(), chosen.guessed, tuple(models), tuple(notes), features
-    return Dataset(*found, clusters=names, unused_times=times)
+    return Dataset(*found, clusters=names)
 
 
 def _complete(model: Predictions, reasons: dict[str, np.ndarray], parts: Origin) -> tuple[Predictions, list[str]]:

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import BinaryIO, NamedTuple
 
-import numpy as np
-
-from decal_cli.data.check import group
-from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset, Input, as_used, chosen_columns, dataset
 from decal_cli.data.formats.files import Raw, Source, raw
 from decal_cli.data.formats.logs import CLUSTER, LABEL, SCORE, TARGET, TOOLS
@@ -22,26 +16,10 @@ from decal_cli.data.large.aggregates import aggregates, memory
 from decal_cli.data.large.batches import Progress, rows_in
 from decal_cli.data.large.files import can_count, count_files
 from decal_cli.data.large.sampling import can_draw, draw
-from decal_cli.data.parts import loaded_parts
-from decal_cli.data.words import quote, shell_word
+from decal_cli.data.unused import with_unused
 from decal_cli.errors import DecalError
-from decal_cli.hints import Hint
 from decal_cli.limits import HELD_BYTES_OF_ROW, HELD_SHARE_OF_MEMORY, HELD_TIMES_OF_ROW, MAX_IN_MEMORY_BYTES
 from decal_cli.roles import Columns
-from decal_cli.tables.design import MIN_CLUSTERS, design_effect
-
-USUAL = (
-    *("cluster", "patient", "subject", "person", "participant", "user", "customer", "client", "account", "household"),
-    *("question", "document", "doc", "conversation", "session", "game", "match", "race", "site", "clinic", "hospital"),
-    *("store", "device", "author", "*_id", "*_cluster"),
-)
-"""Names, in lower case, of columns that rows are often sampled by."""
-MAX_ROWS, MAX_COLUMNS = 100_000, 3
-"""Above so many rows no further column is read, and of a file no more columns than these."""
-MIN_EFFECT = 1.5
-"""Design effect from which on a note is worth its line."""
-CLEAR = 3.0
-"""Standard deviations of a design effect of independent rows by which it must be larger than 1."""
 
 
 class Counting(NamedTuple):
@@ -128,27 +106,4 @@ def _read(sources: Sequence[Source], columns: Columns, counting: Counting | None
             # What is drawn from counts of scores holds each of them at its rate.
             return count_files(sources, chosen)
         return draw(sources, chosen, (counting or Counting()).progress)
-    return _with_note(dataset(sources, chosen), sources, chosen)
-
-
-def _with_note(data: Dataset, sources: Sequence[Source], chosen: Chosen) -> Dataset:
-    """The data set, with a note on the first column that looks like what rows were sampled by, if there is one."""
-    rows, numbers = data.models[0].rows, data.models[0].row_numbers
-    if chosen.cluster or data.classes or sum(item.rows for item in data.inputs) > MAX_ROWS:
-        return data
-    for name in chosen.free(sources[0].names, USUAL)[:MAX_COLUMNS]:
-        # Columns that every file has and that hold plain values.
-        with suppress(DecalError, KeyError):
-            values = group(loaded_parts(sources, {name: "texts"}), name)
-            clusters, unit = np.unique(values if numbers is None else values[numbers], return_inverse=True)
-            if not MIN_CLUSTERS <= len(clusters) <= len(rows) / 2:
-                continue
-            effect = design_effect(rows.label - rows.score, rows.weight, unit)
-            if effect >= max(MIN_EFFECT, 1 + CLEAR * math.sqrt(2 / len(clusters))):
-                note = (
-                    f"errors go together within the {len(clusters):,} values of column {quote(name)} (design effect "
-                    f"{effect:.1f}): if rows were sampled by it, intervals are too narrow without "
-                    f"{Hint('cluster', f'{shell_word(name)}').words}"
-                )
-                return replace(data, notes=(*data.notes, note))
-    return data
+    return with_unused(dataset(sources, chosen), sources, chosen)

@@ -244,9 +244,12 @@ def test_csv_errors_name_the_line_too(tmp_path: Path) -> None:
 def test_a_usual_column_within_which_errors_go_together_is_noted(tmp_path: Path, pairs: int, noted: bool) -> None:
     """Errors that are equal in pairs have the design effect 2; of 16 pairs chance may make that: 1 + 3 sqrt(2 / 16)."""
     row = np.arange(2 * pairs)
-    path = write_columns(tmp_path, {"p": [0.5] * len(row), "y": row // 2 % 2, "site": row // 2, "x": row}, "csv")
-    told = [note for note in read([path], Columns()).notes if f"the {pairs} values of column 'site' (design ef" in note]
-    assert ["effect 2.0" in note for note in told] == [True] * noted
+    columns = {"p": [0.5] * len(row), "y": row // 2 % 2, "site": row // 2, "x": row, "day": row}
+    frame = pa.table(columns)
+    for data in (read([write_columns(tmp_path, columns, "csv")], Columns()), from_arrays(frame)):
+        told = [note for note in data.notes if f"the {pairs} values of column 'site' (design ef" in note]
+        assert ["effect 2.0" in note for note in told] == [True] * noted
+        assert data.unused_times == ("day",)
 
 
 def test_log_odds(tmp_path: Path) -> None:
