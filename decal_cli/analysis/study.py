@@ -203,7 +203,8 @@ def measure(unit: Unit, model: Predictions, setting: Setting) -> Record:
 
 
 def _halves(rows: Training, seed: int) -> tuple[Training, Training]:
-    """The rows to fit and to test, clusters whole."""
+    """The rows to fit and to test, clusters whole; the same ones whatever the order of the file."""
+    rows = rows.in_order()
     rng = np.random.default_rng([seed, len(rows)])
     if rows.unit is None:
         half = rng.permutation(len(rows))

@@ -27,9 +27,10 @@ def study_setting(*methods: str, thresholds: tuple[float, ...] = (0.3, 0.6)) -> 
     return Setting(thresholds, tuple(map(parse, methods)))
 
 
-def two_halves(size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that are fitted to, and rows that are judged."""
-    order = np.random.default_rng([seed, size]).permutation(size)
+def two_halves(rows: Rows, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that are fitted to, and rows that are judged, whatever the order of all."""
+    size = len(rows)
+    order = rows.order[np.random.default_rng([seed, size]).permutation(size)]
     return order[: size // 2], order[size // 2 :]
 
 

@@ -36,7 +36,7 @@ SIZE, SEED = 600, 3
 UNIT = Unit("file.csv", "p", SEED)
 SETTING = study_setting("isotonic", "platt", "threshold", "refit", "glar")
 WORLD = study_predictions(SIZE)
-FIT, TEST = two_halves(SIZE, SEED)
+FIT, TEST = two_halves(WORLD.rows, SEED)
 
 
 @pytest.fixture(scope="module")
@@ -146,8 +146,8 @@ def test_gains_are_those_of_decisions_on_the_other_half() -> None:
     record = measure(Unit("f", "m", 3), model, OF_CLASSES)
     # Three classes have three dearer misses.
     assert [point["task"] for point in record["points"]] == [task.name for task in BY_DEFAULT[:-1]]
-    first, test = two_halves(400, 3)
     rows = model.rows
+    first, test = two_halves(rows, 3)
     chosen = build_recalibrated(rows.take(first), seed=3).chosen
     training = training_rows(model, None, 3)
     for name, spec in (("temperature", method("temperature")), (CHOSEN, method(chosen))):
@@ -205,6 +205,16 @@ def test_the_command_studies_several_classes(decal: Decal, tmp_path: Path) -> No
     other = decal(*line, "--abstain", ".1", "--method", "temperature", "-o", tmp_path / "other")
     assert "1 task" in other.out, other.err
     assert "a task of two actions" in decal(*line, "--utility", "0,-1;-1,0", "-o", tmp_path / "none").err
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_halves_are_the_same_whatever_the_order_of_rows(clustered: bool) -> None:
+    rng = np.random.default_rng(0)
+    cluster = rng.integers(0, 40, 200) if clustered else None
+    rows = Rows(rng.random(200), rng.integers(0, 2, 200), cluster=cluster)
+    shuffled = rows.take(rng.permutation(200))
+    for one, other in zip(_halves(rows, 3), _halves(shuffled, 3), strict=True):
+        assert one.score.tolist() == other.score.tolist()
 
 
 def test_halves_keep_clusters_whole_for_tasks_by_name_too() -> None:
