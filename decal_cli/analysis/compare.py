@@ -28,7 +28,7 @@ from decal_cli.metrics.inputs import row_stakes
 from decal_cli.tables.design import Clustered, Design
 from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import FEWEST_ROWS, Floats
 from decal_cli.task import ClassDecision, RowTask
 
 IDEALS = {"zero": 0.0, "one": 1.0}
@@ -194,7 +194,8 @@ class _Both:
         if task is not None and swapped is None and (cells is None or cells.decided_at(task.decision_threshold)):
             yield disagreements(*Decisions.of_pairs(pairs, task), task.actions, pairs.design, len(rows[0]))
         if cells is None:
-            adjusted = pairs.design.confidence(plan.confidence)
+            few = pairs.effective_rows < FEWEST_ROWS
+            adjusted = None if few else pairs.design.confidence(plan.confidence)
             rng = np.random.default_rng([plan.seed, RESAMPLES])
             curves = brier_difference(pairs, (self.a.model, self.b.model))
             beyond = float("inf") if adjusted is None else band(pairs, adjusted, rng)

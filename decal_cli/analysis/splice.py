@@ -99,10 +99,10 @@ def splice(
         raise Undefined("the Brier curves do not cross on these rows")
     if pairs.design.confidence(confidence) is None:
         raise Undefined("there are no intervals, which would tell crossings from noise")
-    if not crossings:
-        raise Undefined("the Brier curves cross only within noise")
     if pairs.effective_rows < FEWEST_ROWS:
         raise Undefined(f"needs at least {FEWEST_ROWS} rows to choose a crossing on some and judge it on others")
+    if not crossings:
+        raise Undefined("the Brier curves cross only within noise")
     cut = best_cut(curves, crossings)
     if cut is None:
         raise Undefined("one model alone has as low a Brier score as a splice where the curves clearly cross")

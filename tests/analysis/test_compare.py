@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -34,7 +35,7 @@ from decal_cli.tables.pairs import pair_up
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.selection import Capacity, selected
 from decal_cli.task import BinaryTask, ClassDecision
-from tests.helpers.command import FOX
+from tests.helpers.command import FOX, Decal
 from tests.helpers.pairs import any_pairs, pair_columns
 from tests.helpers.results import as_text
 
@@ -427,3 +428,11 @@ def test_rows_that_change_places_count_by_their_weight() -> None:
     found = swap(a, b, np.arange(4))
     assert found.both == SwapPart(0, 0)
     assert (found.only_a, found.only_b) == (SwapPart(2, 2, (3,)), SwapPart(2, 1.5, (0, 1, 2)))
+
+
+def test_where_one_row_weighs_as_all_others_together_no_threshold_is_tested(decal: Decal, tmp_path: Path) -> None:
+    rows = [f"{k % 40 / 40},{k % 30 / 30},{k % 3 == 0:d},{1_000_000 if k == 0 else 1}" for k in range(120)]
+    (tmp_path / "heavy.csv").write_text("\n".join(["p,q,y,w", *rows]) + "\n")
+    compared = decal("compare", "heavy.csv", "-s", "p,q", "-y", "y", "--weight", "w", "-t", "0.3").text
+    assert "B - A with no intervals" in compared
+    assert "Thresholds: where one model is clearly ahead is unknown, since there are no intervals." in compared
