@@ -86,6 +86,10 @@ class Baseline:
         results = self.metrics.get((next(iter(models)) if len(models) == 1 else model, group), {})
         return _found(spec, {key: each for key, each in results.items() if key.partition("(")[0] == spec.name})
 
+    def of_same_rows(self, dataset: Dataset) -> bool:
+        """Whether its rows are kept, and are those of all models of the data."""
+        return all((kept := self.model_like(each.name)) and same_rows(kept, each) for each in dataset.models)
+
     def note(self, inputs: Sequence[Input]) -> Names:
         """A line where it was computed on other data than these."""
         if self.differs or {each.sha256 for each in self.inputs} == {each.sha256 for each in inputs}:

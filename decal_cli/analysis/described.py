@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import itemgetter
 from typing import Annotated, Literal, Self, TypeVar
 
 import numpy as np
@@ -825,8 +826,8 @@ class GainsOverTime(Section):
     """Gains of fits on earlier rows by their age, the youngest first: its gains are those of the report.
 
     unit: of times. rows: those that a fit is judged on, all but the first block. recalibration_lasts,
-    post_training_lasts: the time after a fit up to which its gain is above 0 at every age; None where it is not at the
-    first.
+    post_training_lasts: the time after a fit up to which the interval of its gain lies above 0 at every age; None where
+    it does not at the first.
     """
 
     unit: Literal["days", "units"]
@@ -861,10 +862,9 @@ def gains_over_time(inputs: Inputs, confidence: float | None) -> GainsOverTime |
     ages = tuple(map(of_age, range(1, forward.oldest + 1)))
 
     def lasts(gains: Iterable[Utility | None]) -> float | None:
-        """The longest time up to which every gain is above 0."""
-        lasting = itertools.takewhile(
-            lambda each: each[1] is not None and each[1].value > 0, zip(ages, gains, strict=True)
-        )
+        """The longest time up to which every gain is clearly above 0."""
+        clear = (each is not None and each.interval is not None and each.interval[0] > 0 for each in gains)
+        lasting = itertools.takewhile(itemgetter(1), zip(ages, clear, strict=True))
         return max((each.after for each, _ in lasting), default=None)
 
     return GainsOverTime(

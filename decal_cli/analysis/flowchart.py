@@ -427,6 +427,22 @@ class Advice:
         return ActNow("done", None, 0.0, chance, decision=self.instead.decision if self.instead else None)
 
     @property
+    def todo(self) -> str:
+        """What to do now, in a few words."""
+        now = self.act_now
+        if now.method is not None:
+            return f"{now.action} with {now.method}"
+        return self.instead.words if self.instead else "use as it is"
+
+    @property
+    def wins(self) -> tuple[float | None, Interval | None]:
+        """What that wins per decision, after its cost, with its interval; None where the score is used as it is."""
+        now, instead = self.act_now, self.instead
+        if now.action == "done":
+            return (instead.gain, instead.interval) if instead else (None, None)
+        return now.gain, now.interval
+
+    @property
     def same(self) -> tuple[Now, str | None, str | None]:
         """What makes advice the same: what to do now, its method, and a constant decision in place of the score."""
         now = self.act_now

@@ -118,7 +118,7 @@ def gate(
     if baseline is not None:
         stakes = evaluation.by_row.text if evaluation.by_row else ALIKE
         baseline = replace(baseline, ours=Circumstances(evaluation.limit or NO_LIMIT, stakes))
-        if any(rule.baseline for rule in rules):
+        if any(rule.baseline for rule in rules) and not baseline.of_same_rows(dataset):
             notes += baseline.note(evaluation.inputs)
         if lost := choices_of([rule for rule in rules if rule.change == "drop"]):
             dropped, more = drops(lost, dataset, evaluation, baseline, progress)
@@ -156,9 +156,10 @@ def _watch(rule: Rule, row: GateRow, dataset: Dataset, plan: Plan, baseline: Bas
     none = GateRow(row.rule, row.model, row.group, bound=row.bound)
     try:
         if rule.over:
-            raise Undefined(
-                f"goes without {rule.over}(..) here: a sequence has an interval of its own, so write '{rule.key}'"
-            )
+            measure = f"{rule.change}({rule.key})" if rule.change else rule.key
+            groups = rule.over in ("gap", "max")
+            why = "every group is a sequence" if groups else "a sequence has an interval"
+            raise Undefined(f"goes without {rule.over}(..) here: {why} of its own, so write '{measure}'")
         values = _values_in_order(rule, rule.choice, row, dataset, plan, baseline)
     except Undefined as undefined:
         return replace(none, reason=f"{rule.key} {undefined.reason}")

@@ -65,14 +65,21 @@ class RowsNeeded:
 class RowPlan:
     """All that was asked, on a pilot; unknown: by what was asked, why there is no plan.
 
+    asked: how many of the plans are of rules and half-widths; what recalibration wins comes after them.
     tolerance: the gain per decision that is too little to matter, NaN where no decision is at stake.
     """
 
     evaluation: Evaluation
     planned: tuple[RowsNeeded, ...]
+    asked: int
     unknown: tuple[tuple[str, str], ...]
     pilot: str
     tolerance: Known
+
+    @property
+    def largest(self) -> RowsNeeded:
+        """The plan of most rows, of rules and half-widths; where none of these was asked for, of recalibration."""
+        return max(self.planned[: self.asked or None], key=lambda each: each.rows[0] or math.inf)
 
 
 def plan_rows(
@@ -130,6 +137,7 @@ def plan_rows(
     if half_width is not None:
         for choice in named or [gain]:
             add(f"know {choice.key} to within {half_width:g}", choice, sampler.for_width, half_width)
+    asked = len(planned)
     if plan.decision is not None:
         # Rows of one label do not say what a method wins, as `recommend` has it.
         won, at_stake = evaluation.reports[0].results[gain.key], results[stake.key].value
@@ -143,7 +151,7 @@ def plan_rows(
             little = "" if win else f" too little to matter (at most {plain(tolerance)})"
             what = f"show that recalibration wins{little}"
             add(what, gain, sampler.for_bound, 0.0 if win else tolerance, not win)
-    return RowPlan(evaluation, tuple(planned), tuple(unknown), pilot, tolerance)
+    return RowPlan(evaluation, tuple(planned), asked, tuple(unknown), pilot, tolerance)
 
 
 class _Error(NamedTuple):

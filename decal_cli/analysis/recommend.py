@@ -171,15 +171,20 @@ class TriedOn:
         fitted = [each for each in fitted if each.chosen.key in usual(bool(self.rows.classes))] or fitted
         if not fitted:
             return None
-        rows, now = self._judged, self._decisions().won()
+        rows, as_it_is = self._judged, self._decisions()
+        now = as_it_is.won()
         weight, fold = rows.weights, folds_of(rows)
         won = np.vstack([0 * now, *(self._decisions(each.applied).won() - now - each.cost for each in fitted)])
-        held_out = np.empty(len(rows))
+        held_out, changed = np.empty(len(rows)), False
         for k in np.unique(fold):
             here, others = fold == k, fold < k if rows.in_time else fold != k
-            held_out[here] = won[(won[:, others] @ weight[others]).argmax(), here]
+            first = (won[:, others] @ weight[others]).argmax()
+            held_out[here] = won[first, here]
+            changed |= bool(first)
         names = tuple(each.chosen.key for each in fitted)
-        gain = self._result(rows.units.mean(held_out).widened(WIDENED))
+        # As the gain of each method, so that a choice that is the same in all folds has that method's interval.
+        mean = rows.units.mean(held_out).widened(WIDENED)
+        gain = self._result(replace(mean, extra=as_it_is.one_row if changed else 0.0, missed=0.0))
         return Picked((None, *names)[(won @ weight).argmax()], names, gain)
 
 

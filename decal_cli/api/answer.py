@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from decal_cli.analysis.evaluate import MetricReport, Plan, Report
 from decal_cli.api.asking import Asked
-from decal_cli.api.frames import LIBRARIES, Library, frame_of
+from decal_cli.api.frames import LIBRARIES, Library, frame_of, in_library
 from decal_cli.api.nouns import Data, Paths, Table
 from decal_cli.api.words import one_of, spoken
 from decal_cli.data.arrays import is_table
-from decal_cli.data.output import write_whole
+from decal_cli.data.output import as_table, write_whole
 from decal_cli.declarations.spec import near
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Result, parse
@@ -74,7 +74,11 @@ class Answer:
     @spoken
     def to_frame(self, library: Library | None = None) -> Any:
         """The answer as a frame: of pandas, polars or pyarrow; by default of the library that the data came in."""
-        return frame_of(self.rows(), self.library if library is None else one_of("library", library, LIBRARIES))  # type: ignore[arg-type]
+        return frame_of(self.rows(), self._named(library))
+
+    def _named(self, library: Library | None) -> Library:
+        """The library that is asked for, by default that of the data. Errors: DecalError."""
+        return self.library if library is None else one_of("library", library, LIBRARIES)  # type: ignore[return-value]
 
     @spoken
     def to_dict(self) -> dict[str, Any]:
@@ -239,14 +243,21 @@ class RangeAnswer(RecommendAnswer):
 
 
 def advice_line(report: Report, advice: Advice) -> str:
-    """The action and what it wins, on one line."""
-    gain = "" if advice.gain is None else f" Gain per 1,000 decisions: {of_thousand(advice.gain, advice.interval)}"
-    return f"{report.model}, {report.rows:,} rows. {advice.headline}{gain}"
+    """What to do now, how sure that is, and what it wins, on one line."""
+    won, interval = advice.wins
+    gain = "" if won is None else f", wins {of_thousand(won, interval)} per 1,000 decisions"
+    return f"{report.model}, {many(report.rows, 'row')}: {advice.todo}{gain} (how sure: {advice.certainty})"
 
 
 def of_thousand(gain: float, interval: Interval | None) -> str:
     """A gain per decision as that of 1,000, with its interval."""
     return rounded(1000 * gain, times(interval, 1000), 3)
+
+
+def all_passed(rows: Sequence[GateRow]) -> bool | None:
+    """Whether every rule passed; None where one cannot be judged."""
+    each = {row.passed for row in rows}
+    return None if None in each else False not in each
 
 
 class GateAnswer(ReportsAnswer):
@@ -262,8 +273,7 @@ class GateAnswer(ReportsAnswer):
     @property
     def passed(self) -> bool | None:
         """Whether every rule passed; None where one cannot be judged, which is no pass."""
-        each = {row.passed for row in self.outcomes}
-        return None if None in each else False not in each
+        return all_passed(self.outcomes)
 
     @spoken
     def write_baseline(self, path: str | os.PathLike[str]) -> None:
@@ -279,7 +289,7 @@ class GateAnswer(ReportsAnswer):
     def one_line(self) -> str:
         verdict = {True: "passed", False: "failed", None: "cannot judge"}[self.passed]
         if self.passed:
-            return f"{verdict}, {len(self.outcomes)} of {len(self.outcomes)} rules"
+            return f"{verdict}, {many(len({row.rule for row in self.outcomes}), 'rule')}"
         worst = next(row for row in self.outcomes if row.passed is self.passed)
         value = (worst.reason or "") if worst.value is None else plain(worst.value)
         return f"{verdict}; {worst.rule}: {value}"
@@ -483,7 +493,8 @@ class StudyAnswer(Answer):
     @property
     def one_line(self) -> str:
         points = self.summary.points
-        return f"{len(points.pairs)} scores of {len(points.files)} files, {len(points.threshold):,} points"
+        scores, files = many(len(points.pairs), "score"), many(len(points.files), "file")
+        return f"{scores} of {files}, {many(len(points.threshold), 'point')}"
 
     @spoken
     def plot(self, estimate: str = "gain_recalibration", target: str = "isotonic", *, ax: Axes | None = None) -> Axes:
@@ -514,9 +525,9 @@ class OnlineAnswer(Answer):
         return self.result.judged
 
     @property
-    def passed(self) -> bool:
-        """Whether every rule holds."""
-        return all(row.passed for row in self.rules)
+    def passed(self) -> bool | None:
+        """Whether every rule passed; None where one cannot be judged, which is no pass."""
+        return all_passed(self.rules)
 
     @property
     def rules(self) -> tuple[GateRow, ...]:
@@ -528,14 +539,14 @@ class OnlineAnswer(Answer):
         """The advice."""
         advice, alarm = self.judged.advice, self.judged.alarm
         method = f" with {advice.method}" if advice.method else ""
-        raised = f"alarm at row {alarm.row:,}" if alarm else "no alarm"
+        unraised = "no alarm" if self.judged.has_e_value else "no e-value"
+        raised = f"alarm at row {alarm.row:,}" if alarm else unraised
         return f"{self.judged.rows:,} rows, {raised}: {advice.action}{method}"
 
     @spoken
     def predictions(self, library: Library | None = None) -> Any:
         """Every row with the predictions that would have been made, as a frame."""
-        names, columns = list(self.predicted), [values.tolist() for values in self.predicted.values()]
-        return frame_of(iter([names, *map(list, zip(*columns, strict=True))]), library or self.library)
+        return in_library(as_table(self.predicted), self._named(library))
 
 
 ROWS = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".jsonl", ".ndjson")

@@ -13,8 +13,9 @@ from decal_cli.errors import DecalError
 
 Library = Literal["pandas", "polars", "pyarrow"]
 LIBRARIES: tuple[Library, ...] = ("pandas", "polars", "pyarrow")
+_WINS = ("wins", "wins_low", "wins_high")
 NUMBERS = frozenset(
-    ("value", "low", "high", "gain", "bound", "a", "b", "difference", "threshold", "before", "after", "seconds")
+    ("value", "low", "high", "gain", "bound", "a", "b", "difference", "threshold", "before", "after", "seconds", *_WINS)
 )
 """Columns of results that hold numbers, whether or not any row has one."""
 
@@ -38,7 +39,11 @@ def frame_of(rows: Iterable[Sequence[Any]], library: Library) -> Any:
         values = list(each)
         kind = pa.float64() if name in NUMBERS else pa.string() if all(value is None for value in values) else None
         typed[name] = pa.array(values, kind)
-    table = pa.table(typed)
+    return in_library(pa.table(typed), library)
+
+
+def in_library(table: Any, library: Library) -> Any:
+    """A table of pyarrow as a frame of this library."""
     if library == "pyarrow":
         return table
     if not importlib.util.find_spec(library):

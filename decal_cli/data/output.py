@@ -265,6 +265,15 @@ def as_parquet(columns: Mapping[str, np.ndarray]) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    sink = pa.BufferOutputStream()
+    pq.write_table(as_table(columns), sink)
+    return bytes(sink.getvalue())
+
+
+def as_table(columns: Mapping[str, np.ndarray]) -> Any:
+    """A table of pyarrow, of columns of equal length; what is masked in a masked array is null."""
+    import pyarrow as pa
+
     arrays = {}
     for name, values in columns.items():
         if values.dtype.kind in "UO":
@@ -272,9 +281,7 @@ def as_parquet(columns: Mapping[str, np.ndarray]) -> bytes:
             continue
         known = ~np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else np.ones(len(values), bool)
         arrays[encodable(name)] = _column(np.asarray(values)[known], known)
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(arrays), sink)
-    return bytes(sink.getvalue())
+    return pa.table(arrays)
 
 
 class Writer:

@@ -1,6 +1,7 @@
 """Gate rules: the judgement, shapes of a baseline, and that what cannot be judged never passes."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from decal_cli.data import Input
 from decal_cli.errors import DecalError, Exit, Undefined
 from decal_cli.metrics import parse
 from decal_cli.task import BinaryTask
+from tests.helpers.command import Decal
 
 
 def report(model: str = "p", group: str | None = None, **results: Result) -> MetricReport:
@@ -169,6 +171,17 @@ def test_a_baseline_of_other_data_is_named() -> None:
     assert line == "baseline r.json was computed on other data: old.csv (90 rows, 30 positive)"
     (line,) = Baseline("r.json", "", inputs=(replace(ours, sha256="c" * 64),)).note([ours])
     assert line == "baseline r.json was computed on other contents of new.csv (100 rows, 40 positive)"
+
+
+def test_earlier_scores_of_the_same_rows_are_no_other_data(decal: Decal, tmp_path: Path) -> None:
+    rows = [(0.2, 0.1, 0), (0.7, 0.8, 1), (0.4, 0.6, 1), (0.3, 0.4, 0)] * 20
+    for name, kept in (("old.csv", rows), ("fewer.csv", rows[4:])):
+        (tmp_path / name).write_text("p,y\n" + "".join(f"{old},{label}\n" for old, _, label in kept))
+    (tmp_path / "new.csv").write_text("p,y\n" + "".join(f"{new},{label}\n" for _, new, label in rows))
+    rules = ("-r", "brier<=baseline", "-r", "drop(brier)<=0")
+    assert "other data" not in decal("gate", "new.csv", "--baseline", "old.csv", *rules).out
+    apart = decal("gate", "new.csv", "--baseline", "fewer.csv", *rules).out
+    assert "was computed on other data" in apart and "drop(..) is not paired" in apart
 
 
 def test_undefined_wins_over_failed_wins_over_passed() -> None:

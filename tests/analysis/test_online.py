@@ -329,6 +329,10 @@ def test_three_answers_and_what_is_no_sequence(decal: Decal) -> None:
     ):
         assert rows[rule]["passed"] is None and why in rows[rule]["reason"]
     strict = {row["rule"]: row for row in anytime_rows(decal, "-r", "brier<=0.19", "--undecided", "fail")}
+    two = ("-r", "upper(delta(brier))<=.1", "-r", "gap(brier)<=.1", "--group", "group", "--score", "q")
+    reasons = {row["rule"]: row["reason"] for row in anytime_rows(decal, *two)}
+    assert reasons["upper(delta(brier))<=.1"].endswith("so write 'delta(brier)'")
+    assert reasons["gap(brier)<=.1"].endswith("every group is a sequence of its own, so write 'brier'")
     assert strict["brier<=0.19"]["passed"] is False
     (weighted,) = anytime_rows(decal, "-r", "brier<=.2", "--weight", "weight")
     assert weighted["passed"] is None and "without weights" in weighted["reason"]

@@ -1,5 +1,6 @@
 """Fits that learn from earlier rows only: nothing later is seen, and gains are what a loop over time would win."""
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,21 @@ def test_a_fit_lasts_where_the_world_stays_and_not_where_it_turns(high: float, t
         assert gain[0] > 0 and over_time.recalibration_lasts == over_time.ages[-1].after
 
 
+def test_a_fit_lasts_as_long_as_its_gain_is_clear() -> None:
+    """The score is right, and then off one way and the other: estimates above 0 are no gain that lasts."""
+    frame = stream(rows=900)
+    over_time, unclear = None, 0
+    for seed in range(6):
+        label = np.random.default_rng(seed).random(len(frame)) < frame["p"]
+        answer = decal.evaluate(decal.Data(frame.assign(y=label.astype(int)), score="p", time="day"), T)
+        over_time = answer.reports[0].find(GainsOverTime)
+        gains = [each.gain_recalibration for each in over_time.ages]
+        clear = list(itertools.takewhile(lambda each: each[1].interval[0] > 0, zip(over_time.ages, gains, strict=True)))
+        assert over_time.recalibration_lasts == (clear[-1][0].after if clear else None)
+        unclear += gains[0].value > 0 >= gains[0].interval[0]
+    assert unclear
+
+
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("stream") / "stream.csv"
@@ -159,6 +175,8 @@ def test_the_page_says_what_judged_what_and_how_long_a_fit_lasts(decal: Decal, f
     text = decal("recommend", file, "-s", "p", "-t", 0.3, "--time", "day").text
     assert "Over time. Gains are those of fits that learn from earlier rows only." in text
     assert "Gain by the age of the fit" in text and "days after" in text
+    # After 125 days the gain is 9.6 [-2.1, 21.3], and after 226 it is 0.
+    assert "is clearly above 0 up to 75.1 days after a fit, and not in the next block." in text.replace("\n", " ")
     assert "|time:day" in text
     assert "**Over time.** Gains" in decal("report", file, "-s", "p", "-t", 0.3, "--time", "day", "--card").text
 

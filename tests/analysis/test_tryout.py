@@ -133,6 +133,14 @@ class TestPicked:
         best_of = max(options, key=lambda trial: trial.net or 0.0)
         assert found.method == (best_of.chosen.key if (best_of.net or 0.0) > 0 else None)
 
+    def test_one_choice_in_all_folds_wins_what_its_method_wins(self) -> None:
+        tried = TriedOn(REPORT, random_training(300, seed=4), {"recalibrate": 0.01}, 0.95)
+        (isotonic,) = tried.trials([parse("isotonic")], lambda text: None)
+        found, net = tried.picked([replace(isotonic, cost=-1.0)]), isotonic.achieved.value + 1
+        assert found.method == "isotonic" and found.gain.value == pytest.approx(net)
+        ends = [end + 1 for end in isotonic.achieved.interval]
+        assert found.gain.interval == pytest.approx(ends, abs=1e-12)
+
     def test_of_several_classes(self, decal: Decal) -> None:
         named = [word for name in ("isotonic", "temperature", "vector") for word in ("--method", name)]
         given = ("--proba", "p_*", "--label", "y", "--abstain", "0.3", *named)

@@ -58,7 +58,7 @@ def test_a_page_and_a_card_say_in_one_line_what_they_are_and_gains_are_over_the_
     monkeypatch.setattr(report, "MAX_PICTURED", 1)
     asked: dict[str, Any] = {"score": "p", "label": "y"}
     decided, measured = (decal.report(FRAME, **asked, **more) for more in ({"threshold": 0.3}, {}))
-    assert decided.one_line == "p, 2,000 rows. Cannot tell yet; 4 pictures"
+    assert decided.one_line == "p, 2,000 rows: use as it is (how sure: open); 4 pictures"
     assert "too many groups" not in decided.to_text("html")
     start, end = "p, 2,000 rows, 99 metrics: brier 0.1970, auc 0.7429", "; 2 pictures"
     assert measured.one_line.startswith(start) and measured.one_line.endswith(end)
@@ -103,6 +103,24 @@ def test_only_the_columns_that_are_used_are_computed_of_a_lazy_frame() -> None:
     assert answer["brier"].value == pytest.approx(decal.evaluate(FRAME, score="p", label="y")["brier"].value)
     by_group = [decal.evaluate(rows, score="p", label="y", group=["group"]) for rows in (lazy, FRAME)]
     assert len(by_group[0].reports) == len(by_group[1].reports) > 1
+
+
+def test_one_line_and_the_frame_say_what_to_do_now_as_the_page_does() -> None:
+    answer = decal.recommend(FRAME, score="p", label="y", threshold=0.8, group=["group"])
+    lines, table = str(answer).splitlines(), answer.to_frame("pyarrow").to_pylist()
+    assert len(table) > 1
+    for (of, advice), row in zip(answer.advised, table, strict=True):
+        (line,) = [each for each in lines if re.match(rf"p +{of.group or 'all rows'} ", each)]
+        assert row["do_now"] in line and row["certainty"] in line
+        wins = f"{1000 * row['wins']:.0f}" if row["wins"] is not None else ""
+        assert wins in line
+        assert (row["wins"] is None) == (advice.act_now.action == "done" and advice.instead is None)
+    assert f"{table[0]['do_now']}" in answer.one_line and table[0]["certainty"] in answer.one_line
+
+
+def test_a_gate_counts_rules_not_what_came_of_them() -> None:
+    answer = decal.gate(FRAME, score="p", label="y", group=["group"], rules=["brier<=0.5", "rows>=3"])
+    assert answer.one_line == "passed, 2 rules" and len(answer.outcomes) > 2
 
 
 def test_amounts_and_actions_are_said_in_the_users_terms() -> None:

@@ -14,9 +14,9 @@
 >>> decal.recommend(
 ...     data.at_prevalence(0.02), decal.Decision.per_row(fn="amount", fp=10), costs=decal.Costs(post_train=0.01)
 ... )
-<RecommendAnswer: p_new, 2,000 rows. ...>
+<RecommendAnswer: p_new, 2,000 rows: ...>
 >>> decal.recommend(decal.Data("k.parquet", proba="p_*"), decal.Decision.abstain(0.2), methods="all")
-<RecommendAnswer: p, 600 rows. ...>
+<RecommendAnswer: p, 600 rows: ...>
 >>> decal.compare(data.models("p_old", "p_new"), 0.3)
 <CompareAnswer: p_new - p_old, 2,000 rows: ...>
 >>> decal.sweep(decal.Data("k.parquet", proba="p_*"), decal.Decision.abstain(0.2).vary("abstain", 0, 0.5))

@@ -45,6 +45,18 @@ def test_rules_and_predictions() -> None:
     predicted = answer.predictions("pandas")
     assert list(predicted.columns) == ["row", "t", "p", "y", "p_online_platt"]
     assert len(predicted) == 1500
+    for library in ("pandas", "polars", "pyarrow"):
+        times = np.asarray(answer.predictions(library)["t"])
+        np.testing.assert_array_equal(times, frame()["t"].astype("M8[ns]"))
+    with pytest.raises(InputError, match="not one of 'pandas', 'polars', 'pyarrow'"):
+        answer.predictions("excel")
+
+
+def test_a_rule_that_cannot_be_judged_is_no_failure() -> None:
+    apart = {**frame(), "site": np.arange(1500) % 7}
+    answer = decal.online(apart, **GIVEN, cluster="site", methods="online-platt", rules="e_calibration<20")
+    assert answer.passed is None and [row.passed for row in answer.rules] == [None]
+    assert "no e-value: " in repr(answer)
 
 
 @pytest.mark.parametrize("method", ONLINE)

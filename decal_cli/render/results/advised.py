@@ -84,17 +84,12 @@ class AdvisedModel:
     @property
     def todo(self) -> str:
         """What to do now, in a few words."""
-        now, instead = self.advice.act_now, self.advice.instead
-        if now.method is not None:
-            return f"{now.action} with {now.method}"
-        return instead.words if instead else "use as it is"
+        return self.advice.todo
 
     def wins(self, factor: float) -> str:
         """What that wins, after costs, times the factor of a page."""
-        now, instead = self.advice.act_now, self.advice.instead
-        if now.action == "done":
-            return within(factor * instead.gain, times(instead.interval, factor)) if instead else ""
-        return within(factor * now.gain, times(now.interval, factor))
+        won, interval = self.advice.wins
+        return "" if won is None else within(factor * won, times(interval, factor))
 
     def lead(self) -> tuple[str, ...]:
         """What to do today."""

@@ -80,7 +80,7 @@ class FittedPage(WrittenResult):
                     (left("metric", wraps=True), lambda key: parse(key).declared.title),
                     (left(""), better),
                     ("as it is", lambda key: differences[key].a.value),
-                    ("post-trained", lambda key: differences[key].b.value),
+                    ("new score", lambda key: differences[key].b.value),
                     ("difference", lambda key: difference_cell(differences[key])),
                 ],
             )

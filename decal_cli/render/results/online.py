@@ -256,7 +256,7 @@ class Replayed(WrittenResult):
                 ("U-cal.", "u_cal"),
                 ("CDL", "cdl"),
                 (b.Column("distance", "at most"), "dist_cal_upper"),
-                judged.prompt and (left("bound"), bound),
+                any(map(bound, judged.methods)) and (left("bound"), bound),
             ],
             row=lambda each: {"chosen": each.method == judged.advice.method},
             title=f"Forecasters; gains over {judged.methods[0].title}, {self.terms.heading}{by_cluster}",
@@ -285,7 +285,8 @@ class Replayed(WrittenResult):
         randomised = any(each.randomised for each in judged.methods)
         if not judged.prompt:
             yield "Bounds are not shown: theorems speak of labels that are known before the next row."
-            yield from ["* predicts with random numbers."] if randomised else []
+        if randomised and not any(each.guarantee for each in judged.methods):
+            yield "* predicts with random numbers."
         elif randomised:
             yield (
                 "* predicts with random numbers: its bound is of an expectation, for V-regret at a fixed threshold; "
@@ -328,7 +329,8 @@ class Replayed(WrittenResult):
         then = ""
         if shift.threshold is not None and self.plan.score is not None:
             then = f" If only that changed since the warm-up, act on the score from {short(shift.threshold, 3)}."
-        return f"{percent(shift.before)} in the warm-up, {percent(shift.now)} in the latest window.{then}"
+        now = f"{percent(shift.now)} in the latest window ({many(self.judged.windows[-1].rows, 'row')})"
+        return f"{percent(shift.before)} in the warm-up, {now}.{then}"
 
     def _headline(self) -> str:
         """The action, and why."""

@@ -38,7 +38,10 @@ class PlannedRows(WrittenResult):
         found = pilot.find(Clusters)
         clusters = found.count if found else None
         if plan.planned:
-            yield Paragraph(_sentence(plan.planned[0], pilot.rows, clusters))
+            most = plan.largest
+            told_all = plan.asked > 1 and not plan.unknown and most.rows[0] is not None
+            rest = " Nothing else that was asked needs more." if told_all else ""
+            yield Paragraph(_sentence(most, pilot.rows, clusters) + rest)
 
             def rows(k: int) -> Callable[[RowsNeeded], str]:
                 return lambda each: DASH if each.rows[k] is None else f"{each.rows[k]:,}"
@@ -73,11 +76,11 @@ class PlannedRows(WrittenResult):
                 yield [each.what, each.metric, each.value, *each.interval, power, rows]
 
 
-def _sentence(first: RowsNeeded, rows: int, clusters: int | None) -> str:
-    least, *_, most = first.rows
+def _sentence(needed: RowsNeeded, rows: int, clusters: int | None) -> str:
+    least, *_, most = needed.rows
     if least is None or most is None:
-        return f"No number of rows is enough to {first.what}: the pilot's value lies at the bound."
+        return f"No number of rows is enough to {needed.what}: the pilot's value lies at the bound."
     sure = ""
-    if first.curve:
+    if needed.curve:
         sure = f" in {percent(POWERS[0])} of samples, {most:,} for {percent(POWERS[-1])}"
-    return f"Collect {many(least, 'row')}{in_clusters(least, rows, clusters)} to {first.what}{sure}."
+    return f"Collect {many(least, 'row')}{in_clusters(least, rows, clusters)} to {needed.what}{sure}."

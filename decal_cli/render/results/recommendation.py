@@ -201,9 +201,12 @@ class Recommended(WrittenResult):
         """One row per model and group; where methods were tried, one per method: by model, and by the score."""
         rounds = self.recommendation.rounds
         if not rounds:
-            yield ["model", "group", "action", "method", "gain", "low", "high"]
+            walked = ("action", "method", "gain", "low", "high")
+            yield ["model", "group", *walked, "do_now", "wins", "wins_low", "wins_high", "certainty"]
             for report, advice in self.recommendation.advised:
-                yield [*report.place, advice.action, advice.method, advice.gain, *ends_of(advice)]
+                won, interval = advice.wins
+                now = advice.todo, won, *(interval or (None, None)), advice.certainty
+                yield [*report.place, advice.action, advice.method, advice.gain, *ends_of(advice), *now]
             return
         yield [
             *("model", "score", "method", "kind", "predicted", "predicted_low", "predicted_high"),

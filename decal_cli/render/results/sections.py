@@ -150,14 +150,14 @@ def over_time_blocks(report: Report, terms: StatedTerms, named: bool) -> Blocks:
         caption=f"Gains {scale.heading}.",
     )
     lines = []
-    for name, after in lasting.items():
-        lasts = "is not above 0 on the rows that follow a fit"
+    for name, after in lasting.items() if over_time.ages[0].gain_recalibration.interval is not None else ():
+        lasts = "is not clearly above 0 on the rows that follow a fit"
         if after is not None:
             s = "" if after == 1 else "s"
             far = f"up to {within(after)} {f'day{s}' if days else f'unit{s} of time'} after a fit"
-            lasts = f"is above 0 {far}, and not in the next block"
+            lasts = f"is clearly above 0 {far}, and not in the next block"
             if after == over_time.ages[-1].after:
-                lasts = f"stays above 0 as far as these rows show: {far}"
+                lasts = f"stays clearly above 0 as far as these rows show: {far}"
         lines.append(f"The gain of {name} {lasts}.")
     yield Notes(lines, close=True)
 
