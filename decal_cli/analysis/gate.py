@@ -156,6 +156,8 @@ def _watch(rule: Rule, row: GateRow, dataset: Dataset, plan: Plan, baseline: Bas
     none = GateRow(row.rule, row.model, row.group, bound=row.bound)
     try:
         if rule.over:
+            # What no sequence has, such as a gain, says so instead of what to write.
+            bounded_rows(rule.choice, plan.inputs(dataset.models[0].rows))
             measure = f"{rule.change}({rule.key})" if rule.change else rule.key
             groups = rule.over in ("gap", "max")
             why = "every group is a sequence" if groups else "a sequence has an interval"

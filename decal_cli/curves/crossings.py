@@ -157,8 +157,8 @@ class BrierDifference:
     @property
     def dominates(self) -> str | None:
         """The model whose curve lies nowhere above the other's on these rows, and somewhere below."""
-        signs = {*np.sign(self.ends[1]).tolist()} - {0.0}
-        return self.names[signs == {-1.0}] if len(signs) == 1 else None
+        above, below = bool((self.ends[1] > 0).any()), bool((self.ends[1] < 0).any())
+        return None if above == below else self.names[0] if above else self.names[1]
 
     def leads(self, z: float) -> tuple[Lead, ...]:
         """Ranges of thresholds on which one model is ahead by more than z standard errors, gaps to MAX_GAP joined.

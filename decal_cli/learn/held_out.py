@@ -284,8 +284,8 @@ def _shifts(x: Floats, n: Floats, pos: Floats, tolerance: float) -> Floats:
         low, high = np.where(missing > 0, (at, high), (low, at))
         step = missing / np.maximum((n * p * (1 - p)).sum(axis=1), 1e-300)
         ahead = at + step
-        at = np.where(np.clip(ahead, low, high) == ahead, ahead, (low + high) / 2)
-        found = np.minimum(np.abs(step), high - low) < tolerance
+        at = np.where((low <= ahead) & (ahead <= high), ahead, (low + high) / 2)
+        found = (np.abs(step) < tolerance) | (high - low < tolerance)
         if found.all():
             break
     return np.column_stack((at, np.where(found, 1.0, np.nan)))

@@ -122,8 +122,8 @@ def inverse_temperature(logs: Floats, label: Ints, weight: Floats) -> float:
     for _ in range(MAX_STEPS):
         gradient, curvature = slope(at)
         low, high = (at, high) if gradient > 0 else (low, at)
-        step = at - gradient / min(curvature, -1e-300)
-        ahead = step if min(max(low, step), high) == step else (low + high) / 2
+        step = at - gradient / curvature if curvature < 0 else (low + high) / 2
+        ahead = step if low < step < high else (low + high) / 2
         if abs(ahead - at) <= _TOLERANCE * (1 + at):
             return ahead
         at = ahead

@@ -43,17 +43,15 @@ def of_pairs(
     pairs: the table of their scores, where rows are of two classes. stakes_a, stakes_b: where every row has its own, of
     the rows in one order.
     """
-    tables = (None, None) if pairs is None else pairs.on_units
-    both = a.override(tables[0], stakes_a), b.override(tables[1], stakes_b)
+    table_a, table_b = (None, None) if pairs is None else pairs.on_units
+    on_a = on_b = None
     if pairs is not None and a.task is not None:
-        decided = Decisions.of_pairs(pairs, a.task)
+        on_a, on_b = Decisions.of_pairs(pairs, a.task)
     elif a.decision is not None and a.rows is not None and b.rows is not None:
-        of_a, of_b = (each.get(Decisions) for each in both)
-        alike = np.array_equal(of_a.action, of_b.action) and not np.array_equal(a.rows.score, b.rows.score)
-        decided = of_a, of_b.otherwise() if alike else of_b
-    else:
-        return both
-    return a.override(tables[0], decided[0], stakes_a), b.override(tables[1], decided[1], stakes_b)
+        on_a, on_b = (each.override(stakes).get(Decisions) for each, stakes in ((a, stakes_a), (b, stakes_b)))
+        if np.array_equal(on_a.action, on_b.action) and not np.array_equal(a.rows.score, b.rows.score):
+            on_b = on_b.otherwise()
+    return a.override(table_a, on_a, stakes_a), b.override(table_b, on_b, stakes_b)
 
 
 def intervals(

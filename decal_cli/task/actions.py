@@ -472,7 +472,7 @@ def _envelope(rows: UtilityRows) -> tuple[int, ...]:
         overtaking = [
             (_crossing(now, rows[action]), rows[action][0] - rows[action][1], action)
             for action in left
-            if min(now[0] - rows[action][0], rows[action][1] - now[1]) > 0
+            if rows[action][1] > now[1] and rows[action][0] < now[0]
         ]
         inside = [each for each in overtaking if 0 < each[0] < 1]
         if not inside:

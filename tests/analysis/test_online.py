@@ -318,6 +318,7 @@ def anytime_rows(decal: Decal, *more: str) -> list[dict]:
 
 def test_three_answers_and_what_is_no_sequence(decal: Decal) -> None:
     rules = ("brier<=0.2", "brier<=0.19", "accuracy>=.9", "auc>=.7", "gain_recalibration<=.01", "upper(brier)<=.2")
+    rules += ("upper(gain_recalibration)<=.01",)
     rows = {row["rule"]: row for row in anytime_rows(decal, *(part for rule in rules for part in ("-r", rule)))}
     assert [rows[rule]["answer"] for rule in rules[:3]] == ["passed", "not shown", "failed"]
     assert [rows[rule]["passed"] for rule in rules[:3]] == [True, True, False]
@@ -326,6 +327,7 @@ def test_three_answers_and_what_is_no_sequence(decal: Decal) -> None:
         ("auc>=.7", "no mean"),
         ("gain_recalibration<=.01", "came after"),
         ("upper(brier)<=.2", "an interval of its own, so write 'brier'"),
+        ("upper(gain_recalibration)<=.01", "came after"),
     ):
         assert rows[rule]["passed"] is None and why in rows[rule]["reason"]
     strict = {row["rule"]: row for row in anytime_rows(decal, "-r", "brier<=0.19", "--undecided", "fail")}
