@@ -385,6 +385,9 @@ def test_the_table_by_hand(weighted: bool) -> None:
     only_a = (((a >= 0.5) == label) & ((b >= 0.5) != label)) * weight
     assert counted.a_better == pytest.approx(only_a.sum(), rel=1e-12)
     assert (counted.p_value is None) == weighted
+    # At t* = 1/2 either error loses 1/2: where B acts and A does not, it wins so much or loses it.
+    only_b_acts = ((a < 0.5) & (b >= 0.5)) * weight
+    assert counted.gains[0, 1] == pytest.approx(only_b_acts @ (label - 0.5), rel=1e-12)
 
 
 def test_of_several_classes_weights_count_as_so_many_rows_of_a_cluster_do() -> None:
