@@ -44,9 +44,10 @@ def several_classes(most_rows: int, runs: int) -> list[Row]:
     for name, peer, theirs in class_peers(some.score, some.label):
         a, b = paired(lambda name=name: value_of(parse(name), fresh(some)), theirs, runs)
         found.append(Row(f"{name}, {n_some:,} rows x 10 classes", seconds(a), f"{peer}: {seconds(b)}", a / b, "< 1"))
-    levels, cells = overconfident(30_000, 3, levels=300), overconfident(n_some, 3)
+    n_levels = min(300, max(100, n_some // 100))
+    levels, cells = overconfident(30_000, 3, levels=n_levels), overconfident(n_some, 3)
     for what, some, names in (
-        ("300 levels", levels, ("u_cal", "cdl(levels=exact)")),
+        (f"{n_levels} levels", levels, ("u_cal", "cdl(levels=exact)")),
         (f"cells of {n_some:,} rows", cells, ("u_cal", "cdl")),
     ):
         for name in names:

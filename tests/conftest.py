@@ -40,6 +40,12 @@ def one_deal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans measure an error on few samples of the pilot, for tests that do not ask how exact their rows are."""
+    monkeypatch.setattr("decal_cli.analysis.plan.MOST_SAMPLES", 8)
+
+
+@pytest.fixture
 def decal(tmp_path: Path) -> Decal:
     """The command line in an empty folder."""
     return Decal(run_here, tmp_path)

@@ -66,6 +66,7 @@ SLOW = {
     "sweep stakes",
     "page, groups",
     "page, features",
+    "tied, page",
     "fit boosted, classes",
 }
 """Cases of a second and more, each with what quicker ones freeze of its verb and of its capabilities."""

@@ -121,7 +121,7 @@ EXAMPLES = [example for examples in OF_COMMANDS for example in examples]
 
 
 @pytest.mark.ci
-@pytest.mark.usefixtures("undrawn", "one_deal")
+@pytest.mark.usefixtures("undrawn", "one_deal", "few_samples")
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_run(decal: Decal, folder: Path, example: str) -> None:
     first, *words = shlex.split(example)

@@ -75,7 +75,7 @@ def test_a_line_is_refused_in_one_line(decal: Decal, folder: Path, line: str, sa
     assert set(folder.iterdir()) == before
 
 
-@pytest.mark.usefixtures("undrawn", "one_deal")
+@pytest.mark.usefixtures("undrawn", "one_deal", "few_samples")
 @pytest.mark.parametrize(("line", "says"), [pytest.param(*each, id=each[0]) for each in lines_of("answers.txt")])
 def test_a_line_is_answered(decal: Decal, folder: Path, tmp_path: Path, line: str, says: str) -> None:
     for each in folder.iterdir():

@@ -52,7 +52,7 @@ WORLDS: dict[str, tuple[dict[str, Any], decal.Decision]] = {
 
 
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_weights_have_no_unit(world: str, seed: int) -> None:
     data = of_whole_and_half_weights(seed)
     more, decision = WORLDS[world]
@@ -71,7 +71,7 @@ def test_weights_have_no_unit(world: str, seed: int) -> None:
                     assert got[key][part] == same, (key, part, unit)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 6))])
 def test_which_model_is_better_does_not_depend_on_the_unit_of_weights(seed: int) -> None:
     data = of_whole_and_half_weights(seed)
     said = []

@@ -14,6 +14,7 @@ from decal_cli.render.results.card import SECTIONS, UNKNOWN
 from tests.helpers.command import Decal, run_here, valid_json
 from tests.helpers.seeded import write_seeded
 
+pytestmark = pytest.mark.usefixtures("one_deal")
 TWO = ("rows.csv", "--score", "p", "--label", "y")
 WORLDS: dict[str, tuple[str, ...]] = {
     "two classes": (*TWO, "-t", "0.4"),

@@ -11,7 +11,7 @@ import pytest
 
 from decal_cli import evaluate, recommend
 from tests.helpers.browser import AXE, BROWSER, DARK, browse, defects, in_page
-from tests.helpers.command import FIXTURES, blank_pictures
+from tests.helpers.command import FIXTURES
 from tests.helpers.page import printed_as
 
 pytestmark = pytest.mark.ci
@@ -55,9 +55,9 @@ def in_a_browser(test: Callable[..., None]) -> Callable[..., None]:
     return pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")(test)
 
 
-def rows_of(folder: Path, rows: int = ROWS) -> Path:
+def rows_of(folder: Path) -> Path:
     """Few rows with two scores and two groups."""
-    head, *lines = (FIXTURES / "binary_n2000.csv").read_text().splitlines()[: rows + 1]
+    head, *lines = (FIXTURES / "binary_n2000.csv").read_text().splitlines()[: ROWS + 1]
     at = head.split(",").index("p")
     squares = [float(line.split(",")[at]) ** 2 for line in lines]
     rows = [f"{line},{square:.6f},{'ab'[k % 2]}" for k, (line, square) in enumerate(zip(lines, squares, strict=True))]
@@ -65,10 +65,10 @@ def rows_of(folder: Path, rows: int = ROWS) -> Path:
     return folder / "rows.csv"
 
 
-def report(folder: Path, *options: str, rows: int = ROWS) -> Path:
+def report(folder: Path, *options: str) -> Path:
     from decal_cli.commands.app import run
 
-    assert run(["report", str(rows_of(folder, rows)), "-y", "y", *options, "-o", str(folder / "page.html")]) == 0
+    assert run(["report", str(rows_of(folder)), "-y", "y", *options, "-o", str(folder / "page.html")]) == 0
     return folder / "page.html"
 
 
@@ -80,13 +80,6 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return report(tmp_path_factory.mktemp("several"), *SEVERAL)
-
-
-@pytest.fixture(scope="module")
-def text_of_several(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What such a page of few rows says, without its pictures."""
-    with blank_pictures():
-        return report(tmp_path_factory.mktemp("few"), *SEVERAL, rows=200).read_text()
 
 
 def read_at(page: Path, folder: Path, asked: list[tuple[Any, ...]]) -> list[Any]:
@@ -261,14 +254,14 @@ def test_the_page_opens_with_the_decision_the_answer_and_its_number(one: Path) -
                      r"decisions are worth 0\.", answer)  # fmt: skip
 
 
-def test_tables_of_models_and_groups_have_no_empty_cells(text_of_several: str) -> None:
-    text = text_of_several
+def test_tables_of_models_and_groups_have_no_empty_cells(several: Path) -> None:
+    text = several.read_text()
     assert len(re.findall("<tr data-way=", text)) == 6 * 5
     assert not re.findall(r"<td[^>]*></td>", text.split("</section>")[0])
 
 
-def test_two_models_are_compared_on_the_page(text_of_several: str) -> None:
-    text = text_of_several
+def test_two_models_are_compared_on_the_page(several: Path) -> None:
+    text = several.read_text()
     assert "The two models compared" in text
     assert "<b>Decisions at t* = 0.3:</b>" in text
     assert text.index("At other thresholds") < text.index("The two models compared")

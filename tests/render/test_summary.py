@@ -28,6 +28,7 @@ from tests.helpers.evaluate_sentences import (
 from tests.helpers.every_result import RESULT_NAMES, result_of
 from tests.helpers.hostile import PAYLOADS, check_text
 
+pytestmark = pytest.mark.usefixtures("one_deal")
 TWO = (BINARY, "--score", "p", "--label", "y")
 THREE_CLASSES = (FIXTURES / "multiclass_n1500_k3.csv", "--proba", "p_*", "--label", "y")
 FOX_MODELS = (FIXTURES / "fox_news.parquet", "--label", "y", "--missing", "drop", "--threshold", ".3")
