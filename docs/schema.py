@@ -123,7 +123,9 @@ def _schema(kind: Any, definitions: dict[type, dict[str, Any]]) -> dict[str, Any
     if origin in (list, tuple):
         size = len(arguments) if origin is tuple and arguments[-1] is not ... else 0
         within = {"minItems": size, "maxItems": size} if size else {}
-        return {"type": "array", "items": _schema(arguments[0], definitions), **within}
+        each = [_schema(one, definitions) for one in arguments[: size or 1]]
+        items = {"prefixItems": each} if any(one != each[0] for one in each) else {"items": each[0]}
+        return {"type": "array", **items, **within}
     if isinstance(origin, type) and issubclass(origin, Mapping):
         name, value = (_schema(each, definitions) for each in arguments)
         names = {"propertyNames": {"pattern": name["pattern"]}} if "pattern" in name else {}

@@ -498,6 +498,12 @@ class Clusters(Section):
     design_effect: Size
 
 
+def effective_clusters(result: Sectioned) -> float:
+    """As many clusters of one size as say as much; infinitely many where rows are independent."""
+    clusters = result.find(Clusters)
+    return clusters.effective if clusters else math.inf
+
+
 def clusters_of(rows: Rows) -> Clusters | None:
     """The clusters of some rows; None where rows are independent."""
     t = rows.class_table.top if rows.classes else rows.table

@@ -19,8 +19,7 @@ from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.declarations.document import Hidden, Limit, Names
 from decal_cli.hints import Hint, Verb, said
 from decal_cli.learn.held_out import MIN_ISOTONIC_ROWS
-from decal_cli.metrics import confidence as intervals
-from decal_cli.metrics.confidence import quantile
+from decal_cli.metrics.confidence import Reach, in_clusters, quantile
 from decal_cli.numbers import Interval, Say, alike, around, bounds, chance_words, p_value, per_thousand, plain, shifted
 
 Answer = Literal["yes", "no", "unknown"]
@@ -147,7 +146,8 @@ class Evidence:
     items: by metric, EVIDENCE_KEYS; a missing one is undefined. costs, fits: cost and method by action. satisfied_at:
     the expected utility that is enough. features: whether any are named; unlearnable: those that teach nothing.
     acts_from: the score from which decisions are 1 now, if looked at. counted: whether rows were counted before.
-    clusters: how many the rows come in; None where they are independent.
+    clusters: how many the rows come in; None where they are independent. effective_clusters: as many of one size say as
+    much.
     best_constant: its name, of three or more actions. say: writes amounts. names: of decisions 0 and 1.
     """
 
@@ -166,6 +166,7 @@ class Evidence:
     names: Sequence[str] = ()
     unlearnable: Sequence[str] = ()
     clusters: int | None = None
+    effective_clusters: float = math.inf
 
     @property
     def stakes(self) -> float:
@@ -316,7 +317,7 @@ class Evidence:
 
     def to_collect(self, rows: int, like: str = "") -> str:
         """Rows to collect, in words, with the clusters that they come in."""
-        return f"{rows:,} rows{like}{intervals.in_clusters(rows, self.rows, self.clusters)}"
+        return f"{rows:,} rows{like}{in_clusters(rows, self.rows, self.clusters)}"
 
     @property
     def not_learned(self) -> Iterator[str]:
@@ -834,7 +835,7 @@ def rows_for(evidence: Evidence, item: Item, effect: float) -> int | None:
     if item.interval is None:
         return None
     half_width = (item.interval[1] - item.interval[0]) / 2
-    needed = intervals.rows_for(evidence.rows, half_width, effect, evidence.confidence)
+    needed = Reach(evidence.rows, half_width, effect, evidence.confidence, evidence.effective_clusters).needed()
     return None if needed is None else max(needed, evidence.rows + 1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
@@ -12,7 +13,8 @@ import numpy as np
 
 from decal_cli.analysis.baseline import ALIKE, NO_LIMIT, Baseline, Circumstances, drops, first_changed, same_rows
 from decal_cli.analysis.compare import compare
-from decal_cli.analysis.evaluate import Evaluation, MetricReport, Plan, Progress, evaluate, with_lists
+from decal_cli.analysis.described import effective_clusters
+from decal_cli.analysis.evaluate import Evaluation, MetricReport, Plan, Progress, Report, evaluate, with_lists
 from decal_cli.analysis.packs import compare_groups
 from decal_cli.analysis.rules import Rule, as_named, check_bound, choices_of, example_rule
 from decal_cli.data import Dataset, Predictions, on_same_rows
@@ -21,7 +23,7 @@ from decal_cli.declarations.document import Absent, Count, Share
 from decal_cli.errors import DecalError, Exit, Undefined
 from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint, Verb
 from decal_cli.metrics import Inputs, MetricSpec, Result
-from decal_cli.metrics.confidence import Interval, quantile, rows_for
+from decal_cli.metrics.confidence import Interval, Reach, quantile
 from decal_cli.metrics.inputs import decisions_on
 from decal_cli.metrics.measure import estimate_of
 from decal_cli.sequential.betting import Bounded, look
@@ -269,6 +271,7 @@ def judge(
     confidence: of their intervals.
     """
     rows = []
+    clusters = {report.group: effective_clusters(report) for report in reports if isinstance(report, Report)}
     for rule in rules:
         if (rule.baseline or rule.change == "drop") and baseline is None:
             raise DecalError(
@@ -292,7 +295,8 @@ def judge(
         else:
             for report in scoped:
                 row = _judge(rule, report.model, report.group, [report], baseline, task)
-                rows.append(row if rule.counted else _by_interval(row, rule, report, confidence))
+                known = clusters.get(report.group, math.inf)
+                rows.append(row if rule.counted else _by_interval(row, rule, report, confidence, known))
     return tuple(rows)
 
 
@@ -349,7 +353,7 @@ def _value(rule: Rule, reports: Sequence[MetricReport]) -> float:
     return result.interval[1 if rule.over == "upper" else 0]
 
 
-def _by_interval(row: GateRow, rule: Rule, report: MetricReport, confidence: float) -> GateRow:
+def _by_interval(row: GateRow, rule: Rule, report: MetricReport, confidence: float, clusters: float) -> GateRow:
     """The outcome with what the interval says of it: whether the rows show it, and how many would."""
     measured = report.results[rule.key]
     row = replace(row, estimate=measured.value, interval=measured.interval, rows=report.rows)
@@ -361,7 +365,8 @@ def _by_interval(row: GateRow, rule: Rule, report: MetricReport, confidence: flo
     if not shown:
         end = worst if rule.holds(measured.value, row.bound) else best
         effect = abs(measured.value - row.bound)
-        row = replace(row, rows_needed=rows_for(report.rows, abs(end - measured.value), effect, confidence))
+        reach = Reach(report.rows, abs(end - measured.value), effect, confidence, clusters)
+        row = replace(row, rows_needed=reach.needed())
     return replace(row, shown=shown, answer=row.answer if shown or holds else "not shown")
 
 

@@ -10,11 +10,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.analysis.described import Clusters
+from decal_cli.analysis.described import effective_clusters
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, evaluate
 from decal_cli.analysis.flowchart import TOLERANCE
 from decal_cli.analysis.rules import Rule, choices_of
@@ -24,9 +23,8 @@ from decal_cli.declarations.document import Count, Known, Positive, Share
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.metrics import MetricSpec, Result, measure_all, parse
-from decal_cli.metrics.confidence import Interval, quantile, rows_for, two_digits
+from decal_cli.metrics.confidence import Interval, Reach
 from decal_cli.numbers import plain
-from decal_cli.tables.design import MIN_CLUSTERS, confidence_of
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import FEWEST_ROWS
 
@@ -113,10 +111,10 @@ def plan_rows(
         raise DecalError("there is nothing to plan", f"give {Hint('rule', quote('brier<=0.2'))} or a decision")
     plan = replace(plan, choices=choices, intervals=True)
     evaluation = evaluate(dataset, plan, progress)
-    results, clusters = evaluation.reports[0].results, evaluation.reports[0].find(Clusters)
+    results = evaluation.reports[0].results
     # In an order of their own, so that the same rows are drawn whatever the order of the file.
     rows = dataset.models[0].rows.in_order()
-    sampler = _Sampler(rows, plan, clusters.effective if clusters else math.inf, progress)
+    sampler = _Sampler(rows, plan, effective_clusters(evaluation.reports[0]), progress)
     planned, unknown, tolerance = [], [], math.nan
 
     def add(what: str, choice: MetricSpec, rows: Callable[..., RowsNeeded], *asked: float) -> None:
@@ -154,52 +152,6 @@ def plan_rows(
     return RowPlan(evaluation, tuple(planned), asked, tuple(unknown), pilot, tolerance)
 
 
-class _Error(NamedTuple):
-    """On so many rows: how far an interval reaches towards a bound, and how far the value is from it.
-
-    clusters: the effective ones, infinitely many of independent rows; of fewer rows there are as many fewer.
-    fewest: rows without which there is no value.
-    """
-
-    rows: float
-    half_width: float
-    effect: float
-    confidence: float
-    clusters: float
-    fewest: int
-
-    def _quantile(self, size: float) -> float:
-        """Standard errors that an interval of so many rows reaches; infinite of too few clusters for any."""
-        adjusted: float | None = self.confidence
-        if self.clusters < math.inf:
-            adjusted = confidence_of(self.clusters * size / self.rows, self.confidence)
-        return math.inf if adjusted is None else quantile(adjusted)
-
-    def half_width_of(self, size: float) -> float:
-        """How far an interval of so many rows reaches."""
-        return self.half_width * self._quantile(size) / self._quantile(self.rows) * math.sqrt(self.rows / size)
-
-    def power(self, size: float) -> float:
-        """How often the interval of so many rows ends before the bound."""
-        half_width, standard = self.half_width_of(size), self._quantile(size)
-        if math.isinf(standard) or size < self.fewest:
-            return 0.0
-        return NormalDist().cdf(standard * (self.effect / half_width - 1)) if half_width > 0 else 1.0
-
-    def needed(self, power: float) -> int | None:
-        """Rows that show it so often; None for none worth naming."""
-        return self.least(rows_for(*self[:4], power), lambda size: self.power(size) >= power)
-
-    def least(self, alone: int | None, enough: Callable[[int], bool]) -> int | None:
-        """The least number of rows that is enough; alone: of independent ones."""
-        if alone is None or math.isinf(self.clusters):
-            return alone and max(alone, self.fewest)
-        size = max(two_digits(MIN_CLUSTERS * self.rows / self.clusters), self.fewest)
-        while not enough(size):
-            size = two_digits(size + 1)
-        return size
-
-
 @dataclass(frozen=True, eq=False)
 class _Sampler:
     """Errors of metrics on as many rows as are asked of a pilot."""
@@ -210,12 +162,12 @@ class _Sampler:
     """The effective number of clusters; infinity for independent rows."""
     progress: Progress
 
-    def _error(self, choice: MetricSpec, size: float, half_width: float, effect: float) -> _Error:
+    def _error(self, choice: MetricSpec, size: float, half_width: float, effect: float) -> Reach:
         """The error of `size` rows like those of the pilot."""
         clusters = self.clusters * size / len(self.rows)
         # What learns from the rows is undefined on fewer.
         fewest = 1 if choice.declared.size_free else FEWEST_ROWS
-        return _Error(size, half_width, effect, self.plan.confidence, clusters, fewest)
+        return Reach(size, half_width, effect, self.plan.confidence, clusters, fewest)
 
     def for_bound(self, what: str, choice: MetricSpec, result: Result, bound: float, at_most: bool) -> RowsNeeded:
         """Rows whose interval ends on the side of the bound where the pilot's value is."""
@@ -232,7 +184,7 @@ class _Sampler:
         holds = (value <= bound) == at_most
         return RowsNeeded(what, choice.key, value, interval, holds, effect, needed, curve)
 
-    def _needed(self, choice: MetricSpec, error: _Error, bound: float, side: int) -> tuple[int | None, _Error]:
+    def _needed(self, choice: MetricSpec, error: Reach, bound: float, side: int) -> tuple[int | None, Reach]:
         """The rows for the first power, and the error that they were computed from."""
         needed, half = error.needed(POWERS[0]), len(self.rows) // 2
         for _ in range(0 if choice.declared.size_free else ROUNDS):
@@ -247,7 +199,7 @@ class _Sampler:
             needed = error.needed(POWERS[0])
         return needed, error
 
-    def _measured(self, choice: MetricSpec, size: int, bound: float, side: int) -> _Error | None:
+    def _measured(self, choice: MetricSpec, size: int, bound: float, side: int) -> Reach | None:
         """On so many rows, on average over samples of the pilot; None where the mean lies on the other side."""
         rng, unit = np.random.default_rng(self.plan.seed), self.rows.unit
         unit = np.arange(len(self.rows)) if unit is None else unit
@@ -273,7 +225,7 @@ class _Sampler:
         """Rows whose interval is so wide."""
         interval = result.interval or (0.0, 0.0)
         error = self._error(choice, float(len(self.rows)), (interval[1] - interval[0]) / 2, half_width)
-        alone = two_digits(error.rows * (error.half_width / half_width) ** 2)
+        alone = error.rows * (error.half_width / half_width) ** 2
         rows = error.least(alone, lambda size: error.half_width_of(size) <= half_width)
         return RowsNeeded(what, choice.key, result.value or 0.0, interval, True, half_width, (rows,) * len(POWERS), ())
 

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from statistics import NormalDist
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from decal_cli.errors import Undefined
 from decal_cli.limits import MIN_RISK
 from decal_cli.numbers import many
+from decal_cli.tables.design import MIN_CLUSTERS, confidence_of
 from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.table import Floats
 from decal_cli.tables.threads import meanwhile
@@ -154,18 +155,55 @@ POWER = 0.8
 """How often so many rows show the effect. Where the half-width only equals it, every second sample does."""
 
 
-def rows_for(rows: float, half_width: float, effect: float, confidence: float, power: float = POWER) -> int | None:
-    """Rows whose interval ends beyond an effect of this size with this probability; None for none worth naming.
+class Reach(NamedTuple):
+    """On so many rows: how far an interval of this confidence reaches to a bound, and how far the value is from it.
 
-    half_width: of the interval of this confidence on so many rows. Two digits of the number are given, rounded up.
+    clusters: the effective ones, infinitely many of independent rows; of fewer rows there are as many fewer.
+    fewest: rows without which there is no value.
     """
-    if not effect > 0:
-        return None
-    critical_value = quantile(confidence)
-    # No power: beyond the range of floats it is an error, where a product is infinite.
-    ratio = (1 + NormalDist().inv_cdf(power) / critical_value) * half_width / effect
-    needed = rows * ratio * ratio
-    return two_digits(needed) if needed < MAX_ROWS else None
+
+    rows: float
+    half_width: float
+    effect: float
+    confidence: float
+    clusters: float = math.inf
+    fewest: int = 1
+
+    def _quantile(self, size: float) -> float:
+        """Standard errors that an interval of so many rows reaches; infinite of too few clusters for any."""
+        adjusted: float | None = self.confidence
+        if self.clusters < math.inf:
+            adjusted = confidence_of(self.clusters * size / self.rows, self.confidence)
+        return math.inf if adjusted is None else quantile(adjusted)
+
+    def half_width_of(self, size: float) -> float:
+        """How far an interval of so many rows reaches."""
+        return self.half_width * self._quantile(size) / self._quantile(self.rows) * math.sqrt(self.rows / size)
+
+    def power(self, size: float) -> float:
+        """How often the interval of so many rows ends before the bound."""
+        half_width, standard = self.half_width_of(size), self._quantile(size)
+        if math.isinf(standard) or size < self.fewest:
+            return 0.0
+        return NormalDist().cdf(standard * (self.effect / half_width - 1)) if half_width > 0 else 1.0
+
+    def needed(self, power: float = POWER) -> int | None:
+        """Rows whose interval ends before the bound so often: two digits, rounded up; None for none worth naming."""
+        if not self.effect > 0:
+            return None
+        # No power: beyond the range of floats it is an error, where a product is infinite.
+        ratio = (1 + NormalDist().inv_cdf(power) / quantile(self.confidence)) * self.half_width / self.effect
+        alone = self.rows * ratio * ratio
+        return self.least(alone, lambda size: self.power(size) >= power) if alone < MAX_ROWS else None
+
+    def least(self, alone: float, enough: Callable[[int], bool]) -> int:
+        """The least number of rows, of two digits, that is enough; alone: of independent ones."""
+        if math.isinf(self.clusters):
+            return max(two_digits(alone), self.fewest)
+        size = max(two_digits(MIN_CLUSTERS * self.rows / self.clusters), self.fewest)
+        while not enough(size):
+            size = two_digits(size + 1)
+        return size
 
 
 def two_digits(needed: float) -> int:

@@ -1,6 +1,5 @@
 """Rows to collect: what is planned is shown as often as planned, on samples like the pilot."""
 
-import json
 import math
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from decal_cli.metrics import Inputs, measure_all
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 from simulation.gates import share_shown
-from tests.helpers.command import BINARY, Decal
+from tests.helpers.command import BINARY, Decal, valid_json
 
 SAMPLES = 200
 
@@ -67,12 +66,12 @@ def test_more_rows_show_more_and_a_narrower_interval_takes_more(decal: Decal) ->
     line = ("plan", "--pilot", BINARY, "-s", "p", "-y", "y", "-r", "auc>=.7", "-f", "json")
     out = decal(*line[:-2]).out
     assert out.startswith("Collect ") and "How often so many rows show that auc>=.7 holds" in out
-    (planned,) = json.loads(decal(*line).out)["plans"]
+    (planned,) = valid_json(decal(*line).out)["plans"]
     assert planned["rows"] == sorted(planned["rows"]) and planned["holds"] is True
     powers = [power for _, power in planned["curve"]]
     assert powers == sorted(powers) and powers[3] == pytest.approx(0.8, abs=0.03)
     wide, narrow = (
-        json.loads(decal(*line, "--half-width", width).out)["plans"][1]["rows"][0] for width in (".04", ".01")
+        valid_json(decal(*line, "--half-width", width).out)["plans"][1]["rows"][0] for width in (".04", ".01")
     )
     assert narrow == pytest.approx(16 * wide, rel=0.1)
     # 2,000 rows give [.7198, .7647], .0225 to either side.
@@ -82,7 +81,7 @@ def test_more_rows_show_more_and_a_narrower_interval_takes_more(decal: Decal) ->
 @pytest.mark.usefixtures("few_samples")
 def test_the_sentence_is_of_what_needs_the_most_rows(decal: Decal) -> None:
     line = ("plan", "--auc", "0.75", "--prevalence", "0.1", "-t", "0.2", "-r", "auc>=.7", "-r", "brier<=.09")
-    few, many, _ = json.loads(decal(*line, "-f", "json").out)["plans"]
+    few, many, _ = valid_json(decal(*line, "-f", "json").out)["plans"]
     assert few["rows"][0] < many["rows"][0]
     said = decal(*line).out.replace("\n", " ")
     assert said.startswith(f"Collect {many['rows'][0]:,} rows to show that brier<=.09 holds in 80 % of samples")
@@ -95,9 +94,9 @@ def test_what_is_too_little_to_matter_is_said(decal: Decal) -> None:
     """5 % of what is at stake: of .1 x .8 for misses, where costs sum to 1."""
     line = ("plan", "--auc", "0.8", "--prevalence", "0.1", "-t", "0.2")
     assert "recalibration wins too little to matter (at most 0.004) in 80 % of" in decal(*line).out.replace("\n", " ")
-    assert json.loads(decal(*line, "-f", "json").out)["tolerance"] == pytest.approx(0.004)
+    assert valid_json(decal(*line, "-f", "json").out)["tolerance"] == pytest.approx(0.004)
     of_rule = decal("plan", "--auc", "0.8", "--prevalence", "0.1", "-r", "auc>=.7", "-f", "json").out
-    assert json.loads(of_rule)["tolerance"] is None
+    assert valid_json(of_rule)["tolerance"] is None
 
 
 def test_what_is_undefined_in_the_pilot_neither_holds_nor_fails(decal: Decal) -> None:
@@ -119,7 +118,7 @@ def test_weights_and_clusters_of_the_pilot_take_more_rows(
     pacsv.write_csv(pa.table(columns), tmp_path / "pilot.csv")
     line = ("plan", "--pilot", "pilot.csv", "-s", "p", "-y", "y", "--positive", "yes", "--half-width", ".01")
     named = ("--weight", "w") * weighted + ("--cluster", "c") * clustered
-    (planned,) = json.loads(decal(*line, "-r", "brier<=.5", "-r", "brier>=0", *named, "-f", "json").out)["plans"][-1:]
+    (planned,) = valid_json(decal(*line, "-r", "brier<=.5", "-r", "brier>=0", *named, "-f", "json").out)["plans"][-1:]
     by = unit if clustered else np.arange(1000)
     weights, lost = weight if weighted else np.ones(1000), (label - score) ** 2
     off = np.bincount(by, weights * (lost - np.average(lost, weights=weights)))
@@ -138,7 +137,7 @@ def test_rows_of_few_clusters_are_as_many_as_an_interval_needs(decal: Decal, tmp
     columns = {"p": score, "y": rng.random(1000) < score, "c": np.arange(1000) % 7}
     pacsv.write_csv(pa.table({**columns, "y": columns["y"].astype(int)}), tmp_path / "pilot.csv")
     line = ("plan", "--pilot", "pilot.csv", "-s", "p", "-y", "y", "-r", "brier<=.3", "-f", "json")
-    alone, clustered = (json.loads(decal(*line, *more).out)["plans"][0] for more in ((), ("--cluster", "c")))
+    alone, clustered = (valid_json(decal(*line, *more).out)["plans"][0] for more in ((), ("--cluster", "c")))
     assert alone["rows"][0] < 200 and clustered["rows"][0] >= 5 * 1000 / 7
     assert all(power == 0 for rows, power in clustered["curve"] if rows < 5 * 1000 / 7)
     assert "under 1 %" in decal(*line[:-2], "--cluster", "c").out

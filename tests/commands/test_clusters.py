@@ -96,3 +96,13 @@ def test_rows_to_collect_come_in_more_clusters(decal: Decal, visits: Path, tmp_p
     assert "those, and to come in more clusters of about as many rows." in " ".join(plan.split())
     alone = decal("gate", visits, *COLUMNS, "--rule", "auc>=.65").out
     assert "would" in alone and "clusters" not in alone
+
+
+def test_a_gate_names_the_rows_that_a_plan_names(decal: Decal, visits: Path) -> None:
+    """Of more clusters the t quantile is smaller, which counts where there are few of them today."""
+    few = visits.with_name("few.csv")
+    few.write_text("".join(visits.read_text().splitlines(keepends=True)[:181]))
+    asked = (*COLUMNS[:4], "--cluster", "patient", "--rule", "brier<=.27", "--rule", "auc>=.6")
+    plans = decal.json("plan", "--pilot", few, *asked)["plans"]
+    rules = decal.json("gate", few, *asked)["gates"]
+    assert [each["rows_needed"] for each in rules] == [each["rows"][0] for each in plans]

@@ -11,7 +11,6 @@ you would read the difference of a golden file.
 import contextlib
 import csv
 import io
-import json
 import math
 import shlex
 import sys
@@ -27,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import decal_cli
-from tests.helpers.command import FIXTURES, ROOT, run_here
+from tests.helpers.command import FIXTURES, ROOT, run_here, valid_json
 from tests.helpers.frozen_cases import CASES, PRINTED, UNSTABLE
 from tests.helpers.printed import (
     NARROW,
@@ -124,7 +123,7 @@ def run_frozen_case(folder: Path, line: str) -> FrozenRun:
     left_out = {*_ROTATING} - {_ROTATING[len(line) % len(_ROTATING)]}
     texts = {name: text for name, text in texts.items() if name not in left_out}
     if done.out.startswith("{"):
-        document = json.loads(done.out)
+        document = valid_json(done.out)
     else:
         document = [
             {key: _number_or_text(cell) for key, cell in row.items()} for row in csv.DictReader(io.StringIO(done.out))
