@@ -228,10 +228,10 @@ def _recalibration(s: Setup) -> MetricCurve:
 
 def _threshold_adjusted(s: Setup) -> MetricCurve:
     """The adjusted threshold at each t*; without an interval where there are too few rows for one."""
-    points, reason = np.full((3, len(s.grid.shown)), np.nan), None
+    tasks, points, reason = s.tasks, np.full((3, len(s.grid.shown)), np.nan), None
     for k, shown in enumerate(s.grid.shown):
         try:
-            each = threshold_adjusted(s.table, s.tasks[shown])
+            each = threshold_adjusted(s.table, tasks[shown])
         except Undefined:
             reason = "the isotonic fit does not reach t*: decide 0"
             continue
