@@ -52,11 +52,16 @@ def _documents() -> Iterator[type[View]]:
     of = "What `decal {}` prints: {}"
     compared = of.format("compare", "differences are of the second model minus the first, with paired intervals.")
     fitted = of.format("fit", "the model file it wrote, and what the model wins on rows that it has not seen.")
-    planned = "What `decal plan` prints. powers: how often the rows show it; rows of a plan are in their order."
+    planned = (
+        "What `decal plan` prints. pilot: what rows the plan rests on, in words. powers: how often the rows show it; "
+        "rows of a plan are in their order."
+    )
     replayed = (
-        "What `decal online` prints. rows, positives: of all rows so far whose labels are known. log10_e: of the "
-        "e-process (of 1 over p_value where labels come late). p_value: that the score is calibrated, whenever one "
-        "looks; null where there is an e-value."
+        "What `decal online` prints. rows, positives: of all rows so far whose labels are known. first_time, "
+        "last_time: of all rows. replay: how they were replayed. methods, windows: one entry for each. alarm: null"
+        " where none sounded. prior_shift: null until the warm-up is over. advice: what to do now. gates: of "
+        "--rule. log10_e: of the e-process (of 1 over p_value where labels come late). p_value: that the score is "
+        "calibrated, whenever one looks; null where there is an e-value."
     )
     yield CardData
     yield _view("Compared", compared, Provenance, comparison=ComparisonData)

@@ -60,8 +60,9 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Thresholds(Section):
-    """Who wins at which thresholds. band: standard errors beyond which a model is ahead, at all thresholds at once;
-    null where the two hardly differ.
+    """Who wins at which thresholds. dominates: the model that loses at none of them on these rows, if one does.
+    crossings_on_these_rows: how often the leader changes, chance included. band: standard errors beyond which a model
+    is ahead, at all thresholds at once; null where the two hardly differ.
     """
 
     dominates: str | None

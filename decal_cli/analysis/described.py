@@ -577,7 +577,8 @@ def best_recalibrator(inputs: Inputs) -> BestRecalibrator | None:
 
 @dataclass(frozen=True)
 class PriorShiftGain(Section):
-    """Expected utility per decision of scores as they were made and of moved ones; interval: of the difference.
+    """Expected utility per decision of scores as they were made (kept) and of moved ones; gain, interval: of the
+    difference.
 
     threshold: acting on scores as they were made from here on is acting on moved ones from the threshold in use on.
     """

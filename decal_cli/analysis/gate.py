@@ -51,7 +51,9 @@ class GateRow:
 
     value: what the bound is held against; estimate: the metric itself, where that is an end of its interval. distance:
     from value to bound, below 0 on the wrong side. shown: whether the rows show that it holds, or fails;
-    None where there is no interval. rows_needed: with so many, 4 of 5 samples would show it.
+    None where there is no interval. rows_needed: with so many, 4 of 5 samples would show it. chance: how likely such
+    rows are where the rule holds, at any look of a sequence, else at this one. since: the row of a sequence from which
+    on the rule fails.
     """
 
     rule: str
@@ -69,9 +71,7 @@ class GateRow:
     rows: Count | None = None
     rows_needed: Count | None = None
     chance: Absent[Share | None] = None
-    """How likely such rows are where the rule holds: at any look, of a sequence; else at this one."""
     since: Absent[Count | None] = None
-    """The row of a sequence from which on it fails."""
 
 
 @dataclass(frozen=True, eq=False)

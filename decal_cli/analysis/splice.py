@@ -43,7 +43,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Splice:
-    """One model below a threshold, the other above."""
+    """One model below a threshold, the other above. folds_agreeing: how many folds chose this model below."""
 
     threshold: Share
     below: str

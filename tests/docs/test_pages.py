@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from docs import manual, pages
-from tests.helpers.command import FIXTURES, ROOT, Decal
+from tests.helpers.command import FIXTURES, ROOT, SCHEMA, Decal
 
 PAGES = pages.written_pages(ROOT)
 OTHERS = [
@@ -26,6 +26,8 @@ OTHERS = [
 ]
 """Pages without generated blocks."""
 MAX_README = 170
+DESCRIBED = ("Advice", "CardAdvice", "Compared", "Fitted", "GateRow", "Planned", "Replayed")
+"""Kinds of the schema, beside documents of reports, whose every field is described."""
 MAKE_TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 TREE = manual.command_tree()
 COMMANDS = TREE.commands
@@ -199,6 +201,16 @@ def test_the_page_on_json_names_every_field() -> None:
     rows = re.findall(r"^\| (`.*?) \|", prose(page), re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert set(document) <= named
+
+
+def test_the_page_on_json_or_the_schema_describes_every_field_of_documents_reports_and_advice() -> None:
+    on_page = set(re.findall(r"`(\w+)`", prose(ROOT / "docs" / "json.md")))
+    for name, kind in SCHEMA["$defs"].items():
+        if name.endswith(("One", "Several", "Report")) or name in DESCRIBED:
+            described = {
+                word for words in re.findall(r"((?:\w+, )*\w+):", kind["description"]) for word in words.split(", ")
+            }
+            assert set(kind["properties"]) <= on_page | described, name
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if code_blocks(page, "toml")], ids=name_of)

@@ -68,7 +68,9 @@ Direction = Literal["keep", "move-threshold", "recalibrate-online", "retrain"]
 
 @dataclass(frozen=True)
 class OnlineAdvice:
-    """What to do now. cost_a_day: of not doing it, null where time is no date."""
+    """What to do now. gain, interval: per decision. since: the row after which that was first clear. threshold: to act
+    from, where it is to be moved. cost_a_day: of not doing it, null where time is no date.
+    """
 
     action: Direction
     method: str | None = None

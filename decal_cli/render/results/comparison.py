@@ -65,7 +65,9 @@ _TONES: dict[bool | None, Tone] = {True: "doubtful", False: "good", None: ""}
 
 
 class DifferenceData(View):
-    """A metric of both models, and B - A with its paired interval. better: the model it favours."""
+    """A metric of both models, and B - A with its paired interval. better: the model it favours. by_chance: whether the
+    interval holds 0; null where there is none, or where an ideal value lies between the two.
+    """
 
     a: float | None = of("a.value")
     b: float | None = of("b.value")

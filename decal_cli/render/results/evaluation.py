@@ -158,7 +158,8 @@ class MeasuredData(View):
     """One model on all rows (group null) or on one group of them; regimes: its bins, where they were asked for.
 
     positives: null for rows of several classes, which have by_class. clusters: where rows were sampled in such.
-    places: where so many rows can be acted on only. by_outcome: the scores of each label, where a pack shows them.
+    places: where so many rows can be acted on only. over_time: gains by the age of a fit, where a time was named.
+    by_outcome: the scores of each label, where a pack shows them.
     """
 
     model: str

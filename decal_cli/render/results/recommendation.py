@@ -50,8 +50,9 @@ class RoundData(View):
 
 class AdviceData(View):
     """Where the walk ended. act_now: what to do today; certainty: how sure that is. method, fit: the method as `decal
-    fit` names it, null where there is nothing to fit. small: the gain is clear, but within the tolerance. constant: the
-    constant decision that acting on the score does not beat. interim: what can be done at once and at no cost.
+    fit` names it, null where there is nothing to fit. next: what to do then, in sentences. ece_advice: what ECE alone
+    would advise, null without intervals. small: the gain is clear, but within the tolerance. constant: the constant
+    decision that acting on the score does not beat. interim: what can be done at once and at no cost.
     rows_needed: rows that settle an unknown in 4 of 5 cases, null where more rows alone would not. tried: with --try,
     the methods tried on this score, best first, then on the best one's score, until nothing more is won.
     """
@@ -151,7 +152,9 @@ class AmountsData(View):
 
 
 class AdvisedData(MeasuredData):
-    """A report with its advice."""
+    """A report with its advice. holds: the lowest and the highest threshold at which the advice stays the same. moving:
+    what it wins to move scores to the population that rows are counted as.
+    """
 
     recommendation: AdviceData = of(".advice")
     holds: Absent[Interval | None] = of(".holds")
