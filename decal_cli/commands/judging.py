@@ -204,7 +204,7 @@ def gate(
 
 @under(JUDGE, "Plan")
 def plan(
-    decision: Annotated[Decision, {**WITHOUT_TERMS, **dict.fromkeys(DECLARATIONS)}],
+    decision: Annotated[Decision, {**WITHOUT_TERMS, **dict.fromkeys((*DECLARATIONS, "abstain"))}],
     statistics: Statistics,
     rule: list[str] = option(
         "Rule that the rows are to show to hold, or to fail, such as 'gain_recalibration<=0.01'.",
@@ -386,7 +386,14 @@ def sweep(
 
 @under(JUDGE, "Over time", ONE_REQUIRED)
 def online(
-    decision: Annotated[Decision, dict.fromkeys(DECLARATIONS)],
+    decision: Annotated[
+        Decision,
+        {
+            **dict.fromkeys((*DECLARATIONS, "abstain")),
+            "utility": "Utilities 'u00,u01;u10,u11': a row for each decision, a column for each label. Or a .json, "
+            ".toml or .csv file of them.",
+        },
+    ],
     over_time: OverTime,
     data: Annotated[
         Data,

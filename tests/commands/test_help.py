@@ -235,3 +235,9 @@ def test_a_stale_page_fails_the_check(tmp_path: Path, monkeypatch) -> None:
     assert manual.main([]) == 0
     assert manual.main(["--check"]) == 0
     assert "| 3 | a bug in decal" in (tmp_path / "README.md").read_text()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_abstention_is_offered_only_where_probabilities_of_classes_are(name: str) -> None:
+    options = {flag for each in COMMANDS[name].params for flag in each.opts}
+    assert "--abstain" not in options or "--proba" in options
