@@ -23,7 +23,7 @@ from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import Metric, MetricSpec, Result, known_values, parse
 from decal_cli.metrics import paired as paired_metrics
 from decal_cli.metrics.confidence import RESAMPLES
-from decal_cli.metrics.decisions import Decisions
+from decal_cli.metrics.decisions import Acting, Decisions
 from decal_cli.metrics.inputs import row_stakes
 from decal_cli.tables.design import Clustered, Design
 from decal_cli.tables.pairs import CellPairs, PairTable
@@ -38,6 +38,7 @@ AT_CAPACITY = parse("utility_at_capacity")
 """The metric that the summary compares as well, where a capacity limits the rows to act on."""
 
 NOT_EXACT = "not known from cells of two scores; counts of every pair of scores give it"
+AT_NO_EDGE = "not known from cells of two scores of which t* is no edge; `decal sql --threshold` makes it one"
 
 
 @dataclass(frozen=True)
@@ -235,7 +236,8 @@ class _Both:
             names = "" if len(sides) == 2 and a.reason == b.reason else f"{sides[0][0]}: "
             return Difference(a, b, Result(None, None, f"{names}{sides[0][1]}"))
         if any(side.within is not None and side.within.bound for side in (a, b)):
-            unknown = Result(None, None, NOT_EXACT)
+            of_decisions = {*spec.declared.needs} <= {Decisions, Acting}
+            unknown = Result(None, None, AT_NO_EDGE if of_decisions else NOT_EXACT)
             return Difference(unknown, unknown, unknown)
         ahead = _ahead(spec.declared, a.value, b.value)
         better = self.b.model if ahead > 0 else self.a.model if ahead < 0 else None

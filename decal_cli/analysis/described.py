@@ -533,10 +533,10 @@ def cluster_notes(models: Mapping[str, tuple[int, Clusters | None]]) -> Iterator
             yield f"{where}no intervals: they need {needed}, and the {rows:,} rows are in {how_many}"
             continue
         times = math.sqrt(clusters.design_effect)
-        compared = f"{times:.1f} times wider than" if times >= 1 else f"{1 / max(times, 1e-3):.1f} times narrower than"
-        compared = "about as wide as" if f"{times:.1f}" == "1.0" else compared
+        compared = f"{times:.1f} times larger than" if times >= 1 else f"{1 / max(times, 1e-3):.1f} times smaller than"
+        compared = "about as large as" if f"{times:.1f}" == "1.0" else compared
         yield (
-            f"{where}{rows:,} rows in {clusters.count:,} clusters: the interval of the Brier score is "
+            f"{where}{rows:,} rows in {clusters.count:,} clusters: the standard error of the Brier score is "
             f"{compared} if rows were independent (design effect {plain(clusters.design_effect)})"
         )
         if clusters.effective < FEW_CLUSTERS:

@@ -94,6 +94,9 @@ def _unusable(error: Any, arguments: list[str]) -> Exit:
         return Exit.CANNOT_JUDGE
     if type(error).__name__ == "NoSuchOption":
         text = f"No such option: {error.option_name}{_instead_of(error.option_name, error.ctx)}"
+    if text.startswith("Got unexpected extra"):
+        files = [each.opts[0] for each in error.ctx.command.params if each.metavar == "FILE" and each.name != "output"]
+        text += f" (name a file with {files[0]})" if files else ""
     text = text.replace("Value error, ", "").replace(". Did you mean", "; did you mean").removesuffix(".")
     command = f"decal {arguments[0]}" if arguments[0] in COMMANDS else "decal"
     streams.say(f"decal: {text[:1].lower()}{text[1:]}{'' if text.endswith('?') else ';'} see {command} --help")

@@ -37,14 +37,13 @@ from decal_cli.metrics.families.task import (
     ppv,
     sensitivity,
 )
-from decal_cli.metrics.inputs import ONE_LABEL
 from decal_cli.metrics.regret_cells import ScoreCells, ScoreRegrets
 from decal_cli.tables import resample as draw
 from decal_cli.tables.design import Design
 from decal_cli.tables.estimate import one_missed, ratio
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, NO_POSITIVES, Floats, Ints, Table
+from decal_cli.tables.table import BINS, NO_POSITIVES, ONE_LABEL, Floats, Ints, Table
 from decal_cli.tables.threads import meanwhile
 from decal_cli.tables.units import Estimate, Independent, Interval, Units
 from decal_cli.tables.utilities import Utilities

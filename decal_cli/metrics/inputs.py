@@ -24,7 +24,7 @@ from decal_cli.tables.row_utilities import RowStakes, RowUtilities, utilities_of
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.selection import Selection
-from decal_cli.tables.table import Table
+from decal_cli.tables.table import ONE_LABEL, Table
 from decal_cli.tables.utilities import Utilities
 from decal_cli.task import BinaryTask, ClassDecision, Decision, RowTask, Task
 
@@ -45,7 +45,6 @@ class InputKind(NamedTuple):
 T = TypeVar("T")
 C = TypeVar("C", bound=Change)
 OF_CLASSES = ClassTable, ClassDecision
-ONE_LABEL = "needs rows of more than one label"
 NOT_OF_SCORES = "is for scores of two classes"
 NO_CLASSES = f"needs a probability for each of several classes: {Hint('proba')}"
 NEEDS_CLASS_TASK = f"needs a task: {Hint('utility')} with a column for each class, or {Hint('abstain')}"

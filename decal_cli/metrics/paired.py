@@ -20,6 +20,7 @@ from decal_cli.metrics.declare import METRICS, Metric
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.measure import MetricSpec, estimate_of, value_of
 from decal_cli.metrics.regret_cells import Regrets
+from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.table import FEWEST_ROWS, Table
@@ -110,6 +111,10 @@ def difference(spec: MetricSpec, a: Inputs, b: Inputs, pairs: PairTable | None =
     if not isinstance(of_a, Estimate) or not isinstance(of_b, Estimate):
         return None
     apart = of_b - of_a
+    agree = a.of_classes and of_a.of_rows and not apart.seen
+    if agree and not np.array_equal(a.get(ClassTable).score, b.get(ClassTable).score):
+        # Both are right on the same rows; on one that could have been missed, A alone may be right, or B alone.
+        apart = replace(apart, missed=float(apart.units.heavy.max()))
     # Clusters agree more beyond one score than beyond the other; without this, A and B could not change places.
     fewest = of_a.units.effective_rows
     if apart.units.sampling.clustered and fewest < apart.units.effective_rows:

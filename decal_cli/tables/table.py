@@ -34,6 +34,7 @@ Loss = Callable[[Floats], Floats]
 """Maps scores, shape (k,), to their losses at label 0 and at label 1, shape (labels, k)."""
 
 BLOCK = 1 << 15
+ONE_LABEL = "needs rows of more than one label"
 BINS = 15  # of the score, where no other number is given
 CELLS = 1 << 16
 """Above this many levels, resampling works on this many equal-mass cells."""
@@ -75,7 +76,7 @@ class Table(Counted, Remembering):
     def need_both_classes(self) -> None:
         """Raise Undefined where only one class is there."""
         if self.positives <= 0 or self.positives >= self.total:
-            raise Undefined(f"needs both classes; every label is {int(self.positives > 0)}")
+            raise Undefined(f"{ONE_LABEL}; every label is {int(self.positives > 0)}")
 
     def blocks(self) -> Iterator[CellRun]:
         """The levels in runs of at most BLOCK."""

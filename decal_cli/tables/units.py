@@ -369,12 +369,18 @@ class Units:
             influence[..., of_label] -= (influence[..., of_label] @ share)[..., None]
         return influence
 
+    @cached_property
+    def heavy(self) -> Floats:
+        """Squared weight of a row of each label over that of a row of any, (K,); [1] where shares are not known."""
+        if not self.share_known:
+            return np.ones(1)
+        own = self.sampling.squares(self.weight)
+        return np.asarray(_heavier(np.bincount(self.label, own), np.bincount(self.label, self.weight)) ** 2)
+
     def farthest(self, influence: Floats | Influence) -> float:
         """Squared distance to a mean of the kind of row that is farthest from it, by the influence on it, (m,)."""
         influence = self._among_labels(influence)
-        own, heavy = self.sampling.squares(self.weight), np.ones(1)
-        if self.share_known:
-            heavy = _heavier(np.bincount(self.label, own), np.bincount(self.label, self.weight)) ** 2
+        own, heavy = self.sampling.squares(self.weight), self.heavy
 
         def squares_of_units(which: Any) -> Floats:
             return np.asarray(influence[which] ** 2 * heavy[self.label[which] if self.share_known else 0])

@@ -1,5 +1,6 @@
 """Several classes as a user meets them: their columns, and compare; answers.txt has what the lines say."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,35 @@ def test_different_actions_are_counted_by_who_is_worth_more(decal: Decal, tmp_pa
             freedom = size.sum() ** 2 / (size @ size) - 1
             expected = 2 * t.cdf(-abs(leads.sum()) / np.sqrt(leads @ leads), freedom)
         assert found["p_value"] == pytest.approx(expected)
+
+
+def test_a_table_of_all_cells_that_lose_says_no_number_of_others(decal: Decal, tmp_path: Path) -> None:
+    """Each class is half sure of in three rows, so that abstaining in all of them loses 0.3 a row."""
+    names, score = "abcdefghij", 0.5 * np.eye(10) + 0.05
+    lines = [",".join([name, *map(str, row)]) for name, row in zip(names, score, strict=True)]
+    heads = ",".join(("y", *(f"m:{name}" for name in names)))
+    (tmp_path / "p.csv").write_text("\n".join([heads, *lines * 3]) + "\n")
+    out = decal("evaluate", "p.csv", "--proba", "m:*", "--abstain", ".3").out
+    assert "the 10 cells of action and class that lose most\n" in out
+    assert re.search(r"class +rows +adds to the loss per 1,000 rows\nabstain +a +3 +30\n", out), out
+
+
+@pytest.mark.parametrize("more", [(), ("--weight", "w"), ("--prevalence", "a=0.2,b=0.5", "--keep-scores")])
+def test_models_that_are_right_on_the_same_rows_may_differ_on_others(
+    decal: Decal, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    rng = np.random.default_rng(4)
+    m = rng.dirichlet(np.full(3, 0.8), 300)
+    score = {"m": m, "n": m**2 / (m**2).sum(axis=1, keepdims=True)}
+    columns = {f"{name}:{'abc'[k]}": p[:, k] for name, p in score.items() for k in range(3)}
+    columns |= {"y": ["abc"[rng.choice(3, p=each)] for each in m], "w": rng.uniform(0.5, 2, 300)}
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    line = ("compare", "rows.parquet", "--proba", "m:*", "--proba", "n:*", "--utility", "1,0,0;0,1,0;0,0,1", *more)
+    found = decal.json(*line, "-m", "accuracy", "-m", "expected_utility")["comparison"]["contests"][0]
+    right, worth = (found["metrics"][key]["difference"] for key in ("accuracy", "expected_utility"))
+    assert right["value"] == worth["value"] == 0
+    assert right["interval"] == pytest.approx(worth["interval"]) and right["interval"][1] > 0
+    assert "Different actions" not in decal(*line).out
 
 
 def random_file(path: Path, names: tuple[str, str, str], rows: int = 60) -> Path:

@@ -12,6 +12,7 @@ from tests.helpers.command import Decal, refusal
 from tests.helpers.seeded import write_visits
 
 COLUMNS = ("-s", "p", "-y", "y", "-t", "0.3")
+CLUSTERED = ("--cluster", "patient")
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +40,17 @@ def test_an_interval_is_wider_by_the_effect_of_the_design(decal: Decal, visits: 
     assert (wide[1] - wide[0]) / (narrow[1] - narrow[0]) == pytest.approx(wider**0.5 * 2.001 / 1.96, rel=1e-3)
     whole = decal_api.evaluate(visits, score="p", label="y", cluster="patient", metrics="brier")
     assert whole["brier"].interval == pytest.approx(wide)
+
+
+def test_the_note_on_few_clusters_compares_standard_errors(decal: Decal, tmp_path: Path) -> None:
+    """The t quantiles of few clusters make an interval wider than the design effect says."""
+    write_visits(tmp_path / "few.csv", 6, 60)
+    alone, together = (decal.json("evaluate", "few.csv", *COLUMNS, "-m", "brier", *more) for more in ((), CLUSTERED))
+    wide, narrow = (float(np.ptp(each["metrics"]["brier"]["interval"])) for each in (together, alone))
+    times = together["clusters"]["design_effect"] ** 0.5
+    assert wide / narrow > 1.2 * times
+    compared = f"{times:.1f} times larger" if times >= 1 else f"{1 / times:.1f} times smaller"
+    assert f"the standard error of the Brier score is {compared} than" in together["notes"][0]
 
 
 def test_fit_keeps_clusters_apart_as_settings_name_them(decal: Decal, visits: Path, tmp_path: Path) -> None:

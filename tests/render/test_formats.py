@@ -431,15 +431,17 @@ def test_an_end_of_a_difference_is_written_as_zero_only_where_it_is_zero() -> No
     """Else "not by chance" stands beside an interval that ends at 0.0000."""
     assert signed(-0.0028, (-0.0056, -0.00001)) == ("-0.002800", "[-0.005600, -0.000010]")
     assert signed(0.0028, (0.0, 0.0056)) == ("+0.0028", "[0.0000, 0.0056]")
+    assert signed(4.36e-8, (3.91e-8, 4.82e-8)) == ("+4.4e-08", "[3.9e-08, 4.8e-08]")
+    assert signed(-3e-5, None) == ("-0.000030",) and signed(0.0, (0.0, 0.0)) == ("0.0000", "[0.0000, 0.0000]")
 
 
 def test_the_cells_that_lose_most_come_first() -> None:
     done = ActionCounts(("x", "y", "z"), ("keep", "drop"), ((0, 2, 1), (3, 0, 9)), ((0, -1, -4), (-2, 0, -1)))
     lines = lines_of(_costliest(done, ""), 60)
     assert [line.split() for line in lines if line.startswith(("keep", "drop"))] == [
-        ["drop", "x", "3", "0.4"],
-        ["keep", "z", "1", "0.2"],
-        ["keep", "y", "2", "0.1333"],
+        ["drop", "x", "3", "400"],
+        ["keep", "z", "1", "200"],
+        ["keep", "y", "2", "133.3"],
     ]
 
 

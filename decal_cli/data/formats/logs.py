@@ -61,12 +61,17 @@ class LogSource(Held):
 
 def of_lm_eval(raw: Raw) -> LogSource:
     """The samples that lm-eval writes with --log_samples: a line for each document and filter."""
-    lines = list(JsonLinesSource(raw, raw.head()).objects())
+    inspect = f"{Hint('from', 'inspect')} for a log of Inspect"
+    fix = f"give samples_*.jsonl as `lm_eval {Hint('log')}_samples` writes them, or {inspect}"
+    try:
+        lines = list(JsonLinesSource(raw, raw.head()).objects())
+    except DecalError as error:
+        raise DecalError(error.problem, fix) from None
     for number, line in lines:
         lacking = [key for key in ("doc_id", "filter", "filtered_resps", "target", "metrics") if key not in line]
         if lacking:
             problem = f"{raw.shown}, line {number} is not a sample of lm-eval 0.4: it lacks {lacking[0]!r}"
-            raise DecalError(problem, f"give samples_*.jsonl as `lm_eval {Hint('log')}_samples` writes them")
+            raise DecalError(problem, fix)
     filters = list(dict.fromkeys(str(line["filter"]) for _, line in lines))
     kept = [(number, line) for number, line in lines if str(line["filter"]) == filters[0]]
     notes = []
@@ -170,7 +175,8 @@ def _first_stated(texts: Iterable[str]) -> float | None:
 
 def of_inspect(raw: Raw) -> LogSource:
     """A log of Inspect, in either of its formats."""
-    fix = "give a log that Inspect has finished, of a version from 0.3 on"
+    lm_eval = f"{Hint('from', 'lm-eval')} for samples of lm-eval"
+    fix = f"give a log that Inspect has finished, of a version from 0.3 on, or {lm_eval}"
     with translated(raw.shown, "a log of Inspect"), raw.open() as stream:
         content = stream.read(MAX_STREAM_BYTES + 1)
     if len(content) > MAX_STREAM_BYTES:

@@ -139,7 +139,7 @@ def _recognised(source: Raw) -> Source:
     for magic, kind in FOREIGN.items():
         if head.startswith(magic) and (b"\0" in head or not head.isascii()):
             if magic == ZIP and source.path.endswith(".eval"):
-                raise DecalError(f"{source.shown} is a log of Inspect", f"add {Hint('from')} inspect")
+                raise DecalError(f"{source.shown} is a log of Inspect", f"add {Hint('from', 'inspect')}")
             raise DecalError(f"{source.shown} is {kind}", "give CSV, Parquet, Arrow or JSON Lines (each also gzipped)")
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start:

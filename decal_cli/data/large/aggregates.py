@@ -42,7 +42,7 @@ from decal_cli.tables.rows import Rows
 COUNT = "n"
 """The column that says how many rows a line stands for."""
 MODEL = "model"
-OF_CELLS = "scores are known by cells, with the sums of their rows: the page says which numbers are exact"
+OF_CELLS = "scores are known by cells, with the sums of their rows: some numbers are exact; an evaluation says which"
 OF_PAIRS = (
     "scores are known by cells of both models: comparing them shows the Brier score, log loss and decisions at edges, "
     "which are exact, and nothing else"

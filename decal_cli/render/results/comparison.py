@@ -29,7 +29,6 @@ from decal_cli.numbers import (
     p_value,
     pieces,
     plain,
-    rounded,
     short,
     sized,
 )
@@ -173,7 +172,7 @@ class Compared(WrittenResult):
             if several:
                 yield Heading("all rows" if contest.of_all_rows else f"{contest.group}, {many(contest.rows, 'row')}")
             yield self._metric_table(contest, close=several)
-            if apart := contest.find(Disagreements):
+            if (apart := contest.find(Disagreements)) and (apart.apart or not contest.of_classes):
                 yield (_pairs_table if contest.of_classes else self._disagreements_table)(apart)
             if swap := contest.find(Swap):
                 yield _swap_table(swap, evaluation.limit)
@@ -226,7 +225,7 @@ class Compared(WrittenResult):
         won = sized(each.difference.value or 0.0, each.difference.interval)
         chance = "chance could explain this" if each.by_chance else "chance does not explain this"
         chance = "there is no interval" if each.by_chance is None else chance
-        by = f"better by {rounded(*won, 4)}" if terms is None else f"worth {terms.phrase(*won, more=' more')}"
+        by = f"better by {' '.join(_written(*won))}" if terms is None else f"worth {terms.phrase(*won, more=' more')}"
         return f"{each.better} is {by}; {chance}."
 
     def _threshold_sentence(self, at: Thresholds) -> str:
@@ -473,8 +472,17 @@ def who_wins(each: Difference, names: tuple[str, str]) -> Cell:
     return Cell(parts, short, tone=_TONES[each.by_chance])
 
 
+def _written(value: float, interval: Interval | None) -> tuple[str, ...]:
+    """A difference and its interval: more digits near zero, and exponents where decimals would all be 0."""
+    numbers = (value, *(interval or ()))
+    if 0 < max(map(abs, numbers)) < 1e-5:
+        first, *ends = (f"{each:.2g}" for each in numbers)
+        return (first, f"[{', '.join(ends)}]") if ends else (first,)
+    near = any(each and not round(each, 4) for each in interval or (value,))
+    return pieces(value, interval, 6 if near else 4)
+
+
 def signed(value: float, interval: Interval | None) -> tuple[str, ...]:
-    """A difference, with its sign unless it rounds to zero, and its interval; more digits for an end near zero."""
-    near = any(end and not round(end, 4) for end in interval or ())
-    text, *ends = pieces(value, interval, 6 if near else 4)
+    """A difference, with its sign unless it rounds to zero, and its interval."""
+    text, *ends = _written(value, interval)
     return (f"+{text}" if value > 0 and text.strip(".0") else text, *ends)

@@ -252,15 +252,17 @@ def _costliest(done: ActionCounts, whose: str) -> TextTable:
     places = ((action, name) for action in done.actions for name in done.classes)
     whole = zip(places, chain(*done.rows), chain(*done.loss), strict=True)
     cells = sorted((-loss, action, name, n) for (action, name), n, loss in whole if loss > 0)
+    shown = cells[:N_COSTLIEST]
+    of_all = f"of {len(cells):,} " if len(shown) < len(cells) else ""
     return table(
-        cells[:N_COSTLIEST],
+        shown,
         [
             (left("action"), lambda cell: cell[1]),
             (left("class"), lambda cell: cell[2]),
             ("rows", lambda cell: counted(cell[3])),
-            ("loss per row", lambda cell: plain(-cell[0])),
+            ("adds to the loss per 1,000 rows", lambda cell: plain(-1000 * cell[0])),
         ],
-        title=f"{whose}the {len(cells[:N_COSTLIEST])} of {len(cells):,} cells of action and class that lose most",
+        title=f"{whose}the {len(shown)} {of_all}cells of action and class that lose most",
         keys=2,
     )
 

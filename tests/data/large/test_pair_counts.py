@@ -83,7 +83,8 @@ def test_what_cells_do_not_know_is_not_shown(files: Path, monkeypatch: pytest.Mo
     other = comparison(decal_cli.compare(table, aggregated=True, **SUMS))["contests"][0]
     assert other["disagreements"] is None
     assert other["metrics"]["brier"]["difference"]["value"] is not None
-    assert other["metrics"]["expected_utility"]["difference"]["value"] is None
+    unknown = other["metrics"]["expected_utility"]["difference"]
+    assert unknown["value"] is None and "`decal sql --threshold` makes it one" in unknown["reason"]
 
 
 def many_rows() -> pd.DataFrame:
