@@ -38,7 +38,7 @@ AT_CAPACITY = parse("utility_at_capacity")
 """The metric that the summary compares as well, where a capacity limits the rows to act on."""
 
 NOT_EXACT = "not known from cells of two scores; counts of every pair of scores give it"
-AT_NO_EDGE = "not known from cells of two scores of which t* is no edge; `decal sql --threshold` makes it one"
+AT_NO_EDGE = "not known from cells of two scores of which t* is no edge; `decal sql` makes it one with its threshold"
 
 
 @dataclass(frozen=True)

@@ -86,9 +86,9 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X, y, cluster = indexable(X, column_or_1d(y, warn=True), cluster)
         check_classification_targets(y)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        self.classes_ = np.unique(y)
-        if len(self.classes_) == 1:
-            raise ValueError(f"Classifier can't train when only one class is present: {self.classes_[0]!r}")
+        self.classes_, present = np.unique(y), np.unique(y if weight is None else np.asarray(y)[weight > 0])
+        if len(present) == 1:
+            raise ValueError(f"Classifier can't train when only one class is present: {present[0]!r}")
         if len(self.classes_) != 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: it has "

@@ -46,7 +46,7 @@ LIMITS = [
     (groups, "MAX_DRAWN", 2, "evaluate rows.csv -s p -y y --no-intervals --group g --pack fairness -t .4 --plot a.svg"),
     (sweeps, "_MAX_SHARES", 2, "sweep rows.csv -s p -y y --capacity-range 10:20:5 --plot a.svg --picture actions"),
     # So many options has plan, and so many signs the longest of demo.
-    (help, "MAX_BRIEF", 25, "plan --help"),
+    (help, "MAX_BRIEF", 24, "plan --help"),
     (help, "MAX_LEFT", 10, "demo --help"),
     # There are 120 rows, 49 of label 1, 66 levels of p, 3 classes, and 1 row of most probabilities of classes.
     (check, "MOST_LABELS", 3, "evaluate rows.csv -s p -y z"),

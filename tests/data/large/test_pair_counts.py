@@ -84,7 +84,7 @@ def test_what_cells_do_not_know_is_not_shown(files: Path, monkeypatch: pytest.Mo
     assert other["disagreements"] is None
     assert other["metrics"]["brier"]["difference"]["value"] is not None
     unknown = other["metrics"]["expected_utility"]["difference"]
-    assert unknown["value"] is None and "`decal sql --threshold` makes it one" in unknown["reason"]
+    assert unknown["value"] is None and "`decal sql` makes it one with its threshold" in unknown["reason"]
 
 
 def many_rows() -> pd.DataFrame:
