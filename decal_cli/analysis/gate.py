@@ -295,8 +295,8 @@ def judge(
         else:
             for report in scoped:
                 row = _judge(rule, report.model, report.group, [report], baseline, task)
-                known = clusters.get(report.group, math.inf)
-                rows.append(row if rule.counted else _by_interval(row, rule, report, confidence, known))
+                among = clusters.get(report.group, math.inf)
+                rows.append(row if rule.counted else _by_interval(row, rule, report, confidence, among))
     return tuple(rows)
 
 
@@ -354,7 +354,10 @@ def _value(rule: Rule, reports: Sequence[MetricReport]) -> float:
 
 
 def _by_interval(row: GateRow, rule: Rule, report: MetricReport, confidence: float, clusters: float) -> GateRow:
-    """The outcome with what the interval says of it: whether the rows show it, and how many would."""
+    """The outcome with what the interval says of it: whether the rows show it, and how many would.
+
+    clusters: how many the rows are worth, infinitely many where they are independent.
+    """
     measured = report.results[rule.key]
     row = replace(row, estimate=measured.value, interval=measured.interval, rows=report.rows)
     if row.value is None or row.bound is None or measured.interval is None or measured.value is None:
