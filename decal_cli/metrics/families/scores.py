@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
@@ -270,8 +269,8 @@ def _limits(t: Table) -> tuple[Floats, Floats]:
     return at, curve
 
 
-_TOLERANCE = 1e-6
-"""The tolerance of a Newton step, as in `climb`."""
+_TOLERANCE, _AFTER_CELLS = 1e-8, 1e-5
+"""The tolerances of a Newton step, as in `climb`: of few levels, and of many that start where their cells ended."""
 
 
 class CalibrationLine(NamedTuple):
@@ -285,14 +284,14 @@ class CalibrationLine(NamedTuple):
 def calibration_line(t: Table) -> CalibrationLine:
     """The maximum-likelihood fit. Errors: Undefined, where there is none."""
     _check(t)
-    start = np.array([0.0, 1.0])
-    for table in (t.cells, t) if len(t.cells) < len(t) else (t,):
-        start, (_, curvature, squares) = climb(partial(_slopes, table), start, _TOLERANCE)
+    start, slopes = climb(partial(_slopes, t.cells), np.array([0.0, 1.0]), _TOLERANCE)
+    if len(t.cells) < len(t):
+        start, slopes = climb(partial(_slopes, t), start, _AFTER_CELLS)
+    _, curvature, squares, *missed = slopes
     inverse = np.linalg.inv(curvature)
     # Rows that could have been missed are of label 0, or of label 1.
     alike = estimate.MISSED_ROWS * t.unit**2 / t.total
-    missed = _moments(t, start, lambda b, fit: [b.n * fit**2, b.n * (1 - fit) ** 2])
-    each = [inverse @ (squares + alike * _square(of_label)) @ inverse for of_label in missed]
+    each = [inverse @ (squares + alike * of_label) @ inverse for of_label in missed]
     errors = np.sqrt(np.maximum(np.max([np.diag(one) for one in each], axis=0), 0.0))
     return CalibrationLine(*map(MeanEstimate, start.tolist(), errors.tolist()))
 
@@ -309,28 +308,20 @@ def _check(t: Table) -> None:
         raise Undefined("a threshold separates the labels, so the likelihood has no maximum")
 
 
-def _slopes(t: Table, at: Floats) -> tuple[Floats, Floats, Floats]:
-    """Gradient and curvature of the log-likelihood, and the summed squares of the per-row gradients, at one point."""
-    gradient, curvature, squares = _moments(
-        t,
-        at,
-        lambda b, fit: [b.pos - b.n * fit, b.n * fit * (1 - fit), b.pos2 * (1 - fit) ** 2 + (b.n2 - b.pos2) * fit**2],
-    )
-    return gradient[:2], _square(curvature), _square(squares)
+def _slopes(t: Table, at: Floats) -> tuple[Floats, ...]:
+    """Gradient and curvature of the log-likelihood at a line, and summed squares of the gradients of rows.
 
-
-def _moments(t: Table, at: Floats, weights_of: Callable[[CellRun, Floats], list[Floats]]) -> list[Floats]:
-    """Weights of the levels at a line's fit, times 1, x and x^2, x the log-odds; one pass over the levels."""
+    These are of the rows, and then as if each row were of label 0, or of label 1. One pass over the levels.
+    """
     total: Any = 0.0
-    for block in t.blocks():
-        x = log_odds(block.score)
-        weights = weights_of(block, expit(at[0] + at[1] * x))
+    for b in t.blocks():
+        x = log_odds(b.score)
+        fit = expit(at[0] + at[1] * x)
+        miss, hit = fit**2, (1 - fit) ** 2
+        rows = b.n * fit
+        weights = b.pos - rows, rows * (1 - fit), b.pos2 * hit + (b.n2 - b.pos2) * miss, b.n * miss, b.n * hit
         total = total + np.array([(each.sum(), dot(each, x), dot(each * x, x)) for each in weights])
-    return list(total)
-
-
-def _square(moments: Floats) -> Floats:
-    return np.array([[moments[0], moments[1]], [moments[1], moments[2]]])
+    return total[0, :2], *(each[[[0, 1], [1, 2]]] for each in total[1:])
 
 
 family("loss", "Losses: proper scores, their decomposition by the isotonic fit, and calibration on average.")
