@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis import evaluate as evaluating
-from decal_cli.analysis.described import Section, Sectioned
+from decal_cli.analysis.described import Clusters, Section
 from decal_cli.analysis.evaluate import WORST, Evaluation, MetricReport, Plan, Progress, Report
 from decal_cli.analysis.splice import NoSplice, Splice, splice
 from decal_cli.curves.crossings import BrierDifference, Crossing, Lead, band, brier_difference
@@ -77,7 +77,7 @@ class Thresholds(Section):
 
 
 @dataclass(frozen=True, eq=False)
-class ModelComparison(MetricReport, Sectioned):
+class ModelComparison(MetricReport):
     """The comparison on all rows (group None) or on one group of them. model: the second less the first.
 
     results: differences of the metrics that were asked for, by key, which `differences` has in full. headline: of the
@@ -124,7 +124,7 @@ def compare(
         both = _Both(of_a, of_b, (a, b), None if a.classes else a.pairs_with(b), plan)
         whole = whole or both.pairs
         sections = both.sections(values.decision, ids if group is None else None)
-        contests.append(both.compared(headline).with_sections(*sections))
+        contests.append(both.compared(headline).with_sections(of_a.find(Clusters), *sections))
     at = contests[0].find(Thresholds)
     joined: Splice | NoSplice | None = None
     if splicing:

@@ -25,7 +25,7 @@ from decal_cli.learn.probe import Recalibrated
 from decal_cli.learn.regions import Regions, bin_losses, bounds_of_bins, least_variance
 from decal_cli.metrics import Inputs, Result, decisions, grouping, parse
 from decal_cli.metrics.at_capacity import AMOUNT_RANKING, SCORE_RANKING, WorthAtCapacity
-from decal_cli.metrics.confidence import Interval, normal, wilson_ends
+from decal_cli.metrics.confidence import INDEPENDENT, Clustering, Interval, normal, wilson_ends
 from decal_cli.metrics.decisions import (
     Acting,
     DecisionChange,
@@ -498,10 +498,10 @@ class Clusters(Section):
     design_effect: Size
 
 
-def effective_clusters(result: Sectioned) -> float:
-    """As many clusters of one size as say as much; infinitely many where rows are independent."""
+def clustering(result: Sectioned) -> Clustering:
+    """The clusters of the rows of a result."""
     clusters = result.find(Clusters)
-    return clusters.effective if clusters else math.inf
+    return Clustering(clusters.count, clusters.effective) if clusters else INDEPENDENT
 
 
 def clusters_of(rows: Rows) -> Clusters | None:

@@ -89,7 +89,7 @@ class OfModel:
 
 
 @dataclass(frozen=True, eq=False)
-class MetricReport(OfModel):
+class MetricReport(OfModel, Sectioned):
     """Results of one model, or of one less another, by metric; positives: None for rows of several classes."""
 
     rows: int
@@ -113,7 +113,7 @@ def known_in(reports: Iterable[MetricReport], keys: Iterable[str]) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Report(MetricReport, Sectioned):
+class Report(MetricReport):
     """The metrics of one model on one group of rows (group None: on all of them), and the sections that stand below.
 
     levels: of the score, 0 for rows of several classes. unlearnable: the features that were read and of which nothing

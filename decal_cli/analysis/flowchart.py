@@ -19,7 +19,7 @@ from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.declarations.document import Hidden, Limit, Names
 from decal_cli.hints import Hint, Verb, said
 from decal_cli.learn.held_out import MIN_ISOTONIC_ROWS
-from decal_cli.metrics.confidence import Reach, in_clusters, quantile
+from decal_cli.metrics.confidence import INDEPENDENT, Clustering, Reach, quantile
 from decal_cli.numbers import Interval, Say, alike, around, bounds, chance_words, p_value, per_thousand, plain, shifted
 
 Answer = Literal["yes", "no", "unknown"]
@@ -146,8 +146,7 @@ class Evidence:
     items: by metric, EVIDENCE_KEYS; a missing one is undefined. costs, fits: cost and method by action. satisfied_at:
     the expected utility that is enough. features: whether any are named; unlearnable: those that teach nothing.
     acts_from: the score from which decisions are 1 now, if looked at. counted: whether rows were counted before.
-    clusters: how many the rows come in; None where they are independent. effective_clusters: as many of one size say as
-    much.
+    clusters: that the rows come in.
     best_constant: its name, of three or more actions. say: writes amounts. names: of decisions 0 and 1.
     """
 
@@ -165,8 +164,7 @@ class Evidence:
     say: Say = per_thousand
     names: Sequence[str] = ()
     unlearnable: Sequence[str] = ()
-    clusters: int | None = None
-    effective_clusters: float = math.inf
+    clusters: Clustering = INDEPENDENT
 
     @property
     def stakes(self) -> float:
@@ -317,7 +315,7 @@ class Evidence:
 
     def to_collect(self, rows: int, like: str = "") -> str:
         """Rows to collect, in words, with the clusters that they come in."""
-        return f"{rows:,} rows{like}{in_clusters(rows, self.rows, self.clusters)}"
+        return f"{rows:,} rows{like}{self.clusters.words(rows, self.rows)}"
 
     @property
     def not_learned(self) -> Iterator[str]:
@@ -835,7 +833,7 @@ def rows_for(evidence: Evidence, item: Item, effect: float) -> int | None:
     if item.interval is None:
         return None
     half_width = (item.interval[1] - item.interval[0]) / 2
-    needed = Reach(evidence.rows, half_width, effect, evidence.confidence, evidence.effective_clusters).needed()
+    needed = Reach(evidence.rows, half_width, effect, evidence.confidence, evidence.clusters.effective).needed()
     return None if needed is None else max(needed, evidence.rows + 1)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
@@ -13,17 +12,17 @@ import numpy as np
 
 from decal_cli.analysis.baseline import ALIKE, NO_LIMIT, Baseline, Circumstances, drops, first_changed, same_rows
 from decal_cli.analysis.compare import compare
-from decal_cli.analysis.described import effective_clusters
+from decal_cli.analysis.described import clustering
 from decal_cli.analysis.evaluate import Evaluation, MetricReport, Plan, Progress, Report, evaluate, with_lists
 from decal_cli.analysis.packs import compare_groups
 from decal_cli.analysis.rules import Rule, as_named, check_bound, choices_of, example_rule
 from decal_cli.data import Dataset, Predictions, on_same_rows
 from decal_cli.declarations.defaults import CONFIDENCE
-from decal_cli.declarations.document import Absent, Count, Share
+from decal_cli.declarations.document import Absent, Count, Hidden, Share
 from decal_cli.errors import DecalError, Exit, Undefined
 from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint, Verb
 from decal_cli.metrics import Inputs, MetricSpec, Result
-from decal_cli.metrics.confidence import Interval, Reach, quantile
+from decal_cli.metrics.confidence import INDEPENDENT, Clustering, Interval, Reach, quantile
 from decal_cli.metrics.inputs import decisions_on
 from decal_cli.metrics.measure import estimate_of
 from decal_cli.sequential.betting import Bounded, look
@@ -70,6 +69,7 @@ class GateRow:
     shown: bool | None = None
     rows: Count | None = None
     rows_needed: Count | None = None
+    clusters: Hidden[Clustering] = INDEPENDENT
     chance: Absent[Share | None] = None
     since: Absent[Count | None] = None
 
@@ -125,7 +125,7 @@ def gate(
         if lost := choices_of([rule for rule in rules if rule.change == "drop"]):
             dropped, more = drops(lost, dataset, evaluation, baseline, progress)
             notes = tuple(dict.fromkeys((*notes, *more)))
-    gaps = _gaps(rules, dataset, plan, progress)
+    gaps = _gaps(rules, dataset, evaluation, progress)
     others = {"delta": differences, "drop": dropped, "gap": gaps}
     rows = judge(rules, evaluation.reports, baseline, others, task, plan.confidence)
     by_text = {rule.text: rule for rule in rules}
@@ -240,10 +240,11 @@ def _chance(row: GateRow, rule: Rule, risk: float) -> float | None:
     return NormalDist().cdf(-quantile(1 - risk) * over / reach)
 
 
-def _gaps(rules: Sequence[Rule], dataset: Dataset, plan: Plan, progress: Progress) -> Sequence[MetricReport]:
+def _gaps(rules: Sequence[Rule], dataset: Dataset, evaluation: Evaluation, progress: Progress) -> Sequence[Report]:
     """The gaps between groups that rules ask for: a report for each model, and for each column of groups if several."""
     choices = choices_of([rule for rule in rules if rule.over == "gap"])
-    reports = []
+    reports, plan = [], evaluation.plan
+    whole = {report.model: report for report in evaluation.reports if report.of_all_rows}
     for model in with_lists(dataset, plan).models if choices else ():
         progress(f"{model.name}: gaps between groups")
         rows = model.rows
@@ -252,7 +253,7 @@ def _gaps(rules: Sequence[Rule], dataset: Dataset, plan: Plan, progress: Progres
             by_column[column][choice.key] = comparison.largest
         for column, results in by_column.items():
             group = None if len(by_column) == 1 else column
-            reports.append(MetricReport(model.name, group, len(rows), None, results))
+            reports.append(replace(whole[model.name], group=group, results=results))
     return reports
 
 
@@ -271,7 +272,6 @@ def judge(
     confidence: of their intervals.
     """
     rows = []
-    clusters = {report.group: effective_clusters(report) for report in reports if isinstance(report, Report)}
     for rule in rules:
         if (rule.baseline or rule.change == "drop") and baseline is None:
             raise DecalError(
@@ -295,8 +295,7 @@ def judge(
         else:
             for report in scoped:
                 row = _judge(rule, report.model, report.group, [report], baseline, task)
-                among = clusters.get(report.group, math.inf)
-                rows.append(row if rule.counted else _by_interval(row, rule, report, confidence, among))
+                rows.append(row if rule.counted else _by_interval(row, rule, report, confidence))
     return tuple(rows)
 
 
@@ -353,13 +352,10 @@ def _value(rule: Rule, reports: Sequence[MetricReport]) -> float:
     return result.interval[1 if rule.over == "upper" else 0]
 
 
-def _by_interval(row: GateRow, rule: Rule, report: MetricReport, confidence: float, clusters: float) -> GateRow:
-    """The outcome with what the interval says of it: whether the rows show it, and how many would.
-
-    clusters: how many the rows are worth, infinitely many where they are independent.
-    """
-    measured = report.results[rule.key]
-    row = replace(row, estimate=measured.value, interval=measured.interval, rows=report.rows)
+def _by_interval(row: GateRow, rule: Rule, report: MetricReport, confidence: float) -> GateRow:
+    """The outcome with what the interval says of it: whether the rows show it, and how many would."""
+    measured, clusters = report.results[rule.key], clustering(report)
+    row = replace(row, estimate=measured.value, interval=measured.interval, rows=report.rows, clusters=clusters)
     if row.value is None or row.bound is None or measured.interval is None or measured.value is None:
         return row
     holds, (low, high) = row.answer == "passed", measured.interval
@@ -368,7 +364,7 @@ def _by_interval(row: GateRow, rule: Rule, report: MetricReport, confidence: flo
     if not shown:
         end = worst if rule.holds(measured.value, row.bound) else best
         effect = abs(measured.value - row.bound)
-        reach = Reach(report.rows, abs(end - measured.value), effect, confidence, clusters)
+        reach = Reach(report.rows, abs(end - measured.value), effect, confidence, clusters.effective)
         row = replace(row, rows_needed=reach.needed())
     return replace(row, shown=shown, answer=row.answer if shown or holds else "not shown")
 

@@ -13,7 +13,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from decal_cli.analysis.described import effective_clusters
+from decal_cli.analysis.described import clustering
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, evaluate
 from decal_cli.analysis.flowchart import TOLERANCE
 from decal_cli.analysis.rules import Rule, choices_of
@@ -114,7 +114,7 @@ def plan_rows(
     results = evaluation.reports[0].results
     # In an order of their own, so that the same rows are drawn whatever the order of the file.
     rows = dataset.models[0].rows.in_order()
-    sampler = _Sampler(rows, plan, effective_clusters(evaluation.reports[0]), progress)
+    sampler = _Sampler(rows, plan, clustering(evaluation.reports[0]).effective, progress)
     planned, unknown, tolerance = [], [], math.nan
 
     def add(what: str, choice: MetricSpec, rows: Callable[..., RowsNeeded], *asked: float) -> None:

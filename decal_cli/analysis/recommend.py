@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from decal_cli.analysis.described import BestRecalibrator, Clusters, Utility, Worth, effective_clusters, select_rows
+from decal_cli.analysis.described import BestRecalibrator, Utility, Worth, clustering, select_rows
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, all_choices, evaluate, with_lists
 from decal_cli.analysis.flowchart import (
     BEYOND,
@@ -641,8 +641,7 @@ def evidence_of(report: Report, plan: Plan, preferences: Preferences) -> Evidenc
         say=preferences.saying(amounts_of(report)),
         names=preferences.names,
         unlearnable=report.unlearnable,
-        clusters=clusters.count if (clusters := report.find(Clusters)) else None,
-        effective_clusters=effective_clusters(report),
+        clusters=clustering(report),
         fits={**FITS, "recalibrate": best.method} if best else FITS,
     )
 

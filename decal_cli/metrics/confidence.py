@@ -212,9 +212,19 @@ def two_digits(needed: float) -> int:
     return int(unit * math.ceil(needed / unit - 1e-9))
 
 
-def in_clusters(needed: int, rows: float, clusters: int | None) -> str:
-    """What stands behind a number of rows to collect: the clusters they come in, where so many rows come in some.
+class Clustering(NamedTuple):
+    """How many clusters some rows come in, and as many of one size as say as much; of independent rows the defaults."""
 
-    More rows of the same clusters would say little more.
-    """
-    return "" if clusters is None else f" in about {many(two_digits(needed * clusters / rows), 'cluster')}"
+    number: int | None = None
+    effective: float = math.inf
+
+    def words(self, needed: int, rows: float) -> str:
+        """What stands behind a number of rows to collect: the clusters they come in, where so many rows come in some.
+
+        More rows of the same clusters would say little more.
+        """
+        return "" if self.number is None else f" in about {many(two_digits(needed * self.number / rows), 'cluster')}"
+
+
+INDEPENDENT = Clustering()
+"""The clustering of rows that are not in clusters."""

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -27,6 +28,24 @@ class TestGate:
         )
         assert decal("gate", BINARY).code == 0
         assert decal("gate", BINARY, "--rule", "brier<baseline").code == 1
+
+    def test_every_model_has_the_clusters_of_its_own_rows(self, decal: Decal, tmp_path: Path) -> None:
+        rng = np.random.default_rng(3)
+        cluster = np.repeat(np.arange(60), 5)
+        y = (rng.uniform(size=300) < np.repeat(rng.uniform(size=60), 5)).astype(int)
+        a = np.clip(0.3 + 0.2 * y + rng.normal(scale=0.2, size=300), 0, 1)
+        columns = {"y": y, "a": a, "b": np.where(cluster < 30, a, np.nan), "cluster": cluster}
+        pq.write_table(pa.table({**columns, "g": ["x", "z"] * 150}), tmp_path / "rows.parquet")
+        asked = ("gate", "rows.parquet", "-y", "y", "--cluster", "cluster", "--group", "g", "--missing", "drop")
+        asked += ("--rule", "brier<=0.2", "--rule", "gap(brier)<=0.04")
+
+        def lines(*models: str) -> list[str]:
+            named = (word for model in models for word in ("-s", model))
+            found = [line.replace(" [a]", "") for line in decal(*asked, *named).out.splitlines()]
+            return [line for line in found if line[:4] in ("PASS", "FAIL") and "[b" not in line]
+
+        assert any("clusters" in line for line in lines("a"))
+        assert lines("a", "b") == lines("a")
 
     @pytest.mark.parametrize(
         "name",

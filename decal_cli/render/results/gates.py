@@ -7,11 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from decal_cli.analysis.described import Clusters
-from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.gate import GateOutcome, GateRow
 from decal_cli.errors import DecalError
-from decal_cli.metrics.confidence import in_clusters
 from decal_cli.numbers import many, plain, rounded, short
 from decal_cli.render.blocks import Blocks, Check, Checks, Notes
 from decal_cli.render.results.evaluation import Evaluated
@@ -61,7 +58,7 @@ class Gated(WrittenResult):
         rows, notes = worst_of_each(self.outcome.rows, _by_outcome, lambda row: f"{row.rule}, {row.model}")
         source = source_lines(replace(evaluation, notes=(*evaluation.notes, *notes)))
         yield Notes((*source, *without_limit_lines(evaluation, evaluation.reports[0].results)))
-        yield Checks(checks_of(rows, evaluation.reports), places=len(evaluation.reports) > 1)
+        yield Checks(checks_of(rows), places=len(evaluation.reports) > 1)
 
     def data(self) -> Document:
         """The data of the evaluation, and the rules."""
@@ -79,12 +76,11 @@ class Gated(WrittenResult):
     def checks(self) -> tuple[Check, ...]:
         """The rules, for CI systems."""
         files = [item.path for item in self.evaluation.inputs if not item.path.startswith("<")]
-        return checks_of(self.outcome.rows, self.evaluation.reports, "".join(files[:1]))
+        return checks_of(self.outcome.rows, "".join(files[:1]))
 
 
-def checks_of(rows: Sequence[GateRow], reports: Sequence[Report] = (), file: str = "") -> tuple[Check, ...]:
-    """Rules with their outcomes, for people and for CI systems. reports: of the rows that they judge."""
-    clusters = {report.group: found.count for report in reports if (found := report.find(Clusters))}
+def checks_of(rows: Sequence[GateRow], file: str = "") -> tuple[Check, ...]:
+    """Rules with their outcomes, for people and for CI systems."""
     checks = []
     for row in rows:
         low, high = ends_of(row)
@@ -92,9 +88,7 @@ def checks_of(rows: Sequence[GateRow], reports: Sequence[Report] = (), file: str
         known = row.passed is not None
         numbers = tuple((name, value) for name, value in named.items() if known and value is not None)
         place = ", ".join(filter(None, (row.model, row.group)))
-        checks.append(
-            Check(row.rule, place, row.passed, _finding(row, clusters.get(row.group)), row.answer, numbers, file)
-        )
+        checks.append(Check(row.rule, place, row.passed, _finding(row), row.answer, numbers, file))
     return tuple(checks)
 
 
@@ -109,7 +103,7 @@ def _by_outcome(rows: Sequence[GateRow]) -> Order[GateRow]:
     return place, f"outcome ({counts})"
 
 
-def _finding(row: GateRow, clusters: int | None) -> str:
+def _finding(row: GateRow) -> str:
     """The value a rule met, how far it is from the bound, and what the rows show; or why it cannot be judged."""
     if row.passed is None or row.value is None:
         return f"cannot judge: {row.reason}"
@@ -126,10 +120,10 @@ def _finding(row: GateRow, clusters: int | None) -> str:
         where = "within" if row.answer == "passed" else "over" if row.value > row.bound else "short"
         digits = 0 if distance.is_integer() else max(0, 1 - math.floor(math.log10(distance)))
         side = f"{where} by {short(round(distance, digits), digits)}"
-    return f"{value}{bound}: {side}{_shown(row, clusters)}"
+    return f"{value}{bound}: {side}{_shown(row)}"
 
 
-def _shown(row: GateRow, clusters: int | None) -> str:
+def _shown(row: GateRow) -> str:
     """What the rows show of it, and how many would show more."""
     if row.shown is None or row.rows is None:
         return ""
@@ -139,7 +133,7 @@ def _shown(row: GateRow, clusters: int | None) -> str:
     if row.shown:
         return f", and {rows} {'shows' if row.rows == 1 else 'show'} it"
     more = row.rows_needed
-    needed = f" about {more:,}{in_clusters(more, row.rows, clusters)} would" if more else ""
+    needed = f" about {more:,}{row.clusters.words(more, row.rows)} would" if more else ""
     if row.answer == "passed":
         return f", which {rows} {'does' if row.rows == 1 else 'do'} not show{needed and ';'}{needed}"
     counts = ", and counts as passed" if row.passed else ""

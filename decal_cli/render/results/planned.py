@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from decal_cli.analysis.described import Clusters
+from decal_cli.analysis.described import clustering
 from decal_cli.analysis.plan import POWERS, RowPlan, RowsNeeded
 from decal_cli.declarations.document import Known, Some
-from decal_cli.metrics.confidence import in_clusters
+from decal_cli.metrics.confidence import Clustering
 from decal_cli.numbers import DASH, chance_words, many, percent
 from decal_cli.render.blocks import Bar, Bars, Blocks, Column, Notes, Paragraph
 from decal_cli.render.cells import by_words, left, reasons, table
@@ -35,8 +35,7 @@ class PlannedRows(WrittenResult):
     def sections(self) -> Blocks:
         """The rows in a sentence, a table of all that was asked, and a curve of each."""
         plan, (pilot,) = self.plan, self.evaluation.reports
-        found = pilot.find(Clusters)
-        clusters = found.count if found else None
+        clusters = clustering(pilot)
         if plan.planned:
             most = plan.largest
             told_all = plan.asked > 1 and not plan.unknown and most.rows[0] is not None
@@ -59,7 +58,7 @@ class PlannedRows(WrittenResult):
             if each.curve:
                 bars = (Bar(f"{rows:,}", chance_words(power), power) for rows, power in each.curve)
                 yield Bars(f"How often so many rows {each.what}", "rows", "power", bars)
-        alike = "" if clusters is None else ", and to come in more clusters of about as many rows"
+        alike = "" if clusters.number is None else ", and to come in more clusters of about as many rows"
         like = f"Pilot: {plan.pilot}. A plan is as good as its pilot: rows are taken to be like those{alike}."
         yield Notes((like,), quiet=True)
         yield Notes(source_lines(plan.evaluation))
@@ -76,11 +75,11 @@ class PlannedRows(WrittenResult):
                 yield [each.what, each.metric, each.value, *each.interval, power, rows]
 
 
-def _sentence(needed: RowsNeeded, rows: int, clusters: int | None) -> str:
+def _sentence(needed: RowsNeeded, rows: int, clusters: Clustering) -> str:
     least, *_, most = needed.rows
     if least is None or most is None:
         return f"No number of rows is enough to {needed.what}: the pilot's value lies at the bound."
     sure = ""
     if needed.curve:
         sure = f" in {percent(POWERS[0])} of samples, {most:,} for {percent(POWERS[-1])}"
-    return f"Collect {many(least, 'row')}{in_clusters(least, rows, clusters)} to {needed.what}{sure}."
+    return f"Collect {many(least, 'row')}{clusters.words(least, rows)} to {needed.what}{sure}."
