@@ -122,7 +122,7 @@ def startup(runs: int, folder: Path) -> list[Row]:
     ]
     rows = []
     for what, ours, against, theirs, goal in pairs:
-        a, b = paired(lambda ours=ours: process(ours), lambda theirs=theirs: process(theirs), 2 * runs)
+        a, b = paired(lambda ours=ours: process(ours), lambda theirs=theirs: process(theirs), 2 * runs - 1)
         rows.append(Row(what, seconds(a), f"{against}: {seconds(b)}", a / b, f"≤ {goal}"))
     return rows
 
@@ -192,7 +192,7 @@ def worst_cases(data: Data, runs: int) -> list[Row]:
         ("sm_cal on its grid, tabulated", lambda: values(fresh(table), "sm_cal"), score, 1),
         (f"sm_cal, exact, of {len(some):,} levels", lambda: values(fresh(some), "sm_cal"), score[:100_000], 60),
     ):
-        a, b = paired(ours, lambda sorted_scores=sorted_scores: np.sort(sorted_scores), 2 * runs)
+        a, b = paired(ours, lambda sorted_scores=sorted_scores: np.sort(sorted_scores), 2 * runs - 1)
         rows.append(Row(what, seconds(a), f"`np.sort` of the scores: {seconds(b)}", a / b, f"≤ {goal}"))
     sys.path.insert(0, str(FIXTURES.parent))
     from tests.metrics.test_agents import cdl_program
@@ -219,7 +219,9 @@ def over_time(data: Data, runs: int) -> list[Row]:
 
     rows, many, some = [], min(10**6, len(data.score)), min(10**5, len(data.score))
     for method in ("hedge", "ftpl"):
-        a, b = paired(lambda method=method: replay(method, many, many), lambda: np.sort(data.score[:many]), 2 * runs)
+        a, b = paired(
+            lambda method=method: replay(method, many, many), lambda: np.sort(data.score[:many]), 2 * runs - 1
+        )
         rows.append(Row(f"{method}, {many:,} rows", seconds(a), f"`np.sort` of as many: {seconds(b)}", a / b, "≤ 5"))
     for method, limit in (("rolling-isotonic", 5), ("cdl-algorithm", 10)):
         a = min(clock(lambda method=method: replay(method, some, some)) for _ in range(2))

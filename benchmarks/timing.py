@@ -22,8 +22,9 @@ class Row:
 
 
 def paired(ours: Callable[[], object], theirs: Callable[[], object], runs: int) -> tuple[float, float]:
-    """Median seconds of each, taken in turn after one warm-up of both."""
-    ours(), theirs()
+    """Median seconds of each, taken in turn after one warm-up of both; a single run is taken as it is."""
+    if runs > 1:
+        ours(), theirs()
     a, b = [], []
     for _ in range(runs):
         a.append(clock(ours))

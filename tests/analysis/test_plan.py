@@ -64,9 +64,9 @@ def test_a_made_up_pilot_is_as_asked_and_calibrated() -> None:
 
 def test_more_rows_show_more_and_a_narrower_interval_takes_more(decal: Decal) -> None:
     line = ("plan", "--pilot", BINARY, "-s", "p", "-y", "y", "-r", "auc>=.7", "-f", "json")
-    out = decal(*line[:-2]).out
-    assert out.startswith("Collect ") and "How often so many rows show that auc>=.7 holds" in out
-    (planned,) = valid_json(decal(*line).out)["plans"]
+    done, document = decal.text_and_json(*line[:-2])
+    assert done.out.startswith("Collect ") and "How often so many rows show that auc>=.7 holds" in done.out
+    (planned,) = document["plans"]
     assert planned["rows"] == sorted(planned["rows"]) and planned["holds"] is True
     powers = [power for _, power in planned["curve"]]
     assert powers == sorted(powers) and powers[3] == pytest.approx(0.8, abs=0.03)
@@ -81,11 +81,11 @@ def test_more_rows_show_more_and_a_narrower_interval_takes_more(decal: Decal) ->
 @pytest.mark.usefixtures("few_samples")
 def test_the_sentence_is_of_what_needs_the_most_rows(decal: Decal) -> None:
     line = ("plan", "--auc", "0.75", "--prevalence", "0.1", "-t", "0.2", "-r", "auc>=.7", "-r", "brier<=.09")
-    few, many, _ = valid_json(decal(*line, "-f", "json").out)["plans"]
+    done, document = decal.text_and_json(*line)
+    few, many, _ = document["plans"]
     assert few["rows"][0] < many["rows"][0]
-    said = decal(*line).out.replace("\n", " ")
-    assert said.startswith(f"Collect {many['rows'][0]:,} rows to show that brier<=.09 holds in 80 % of samples")
-    assert "Nothing else that was asked needs more." in said
+    assert done.text.startswith(f"Collect {many['rows'][0]:,} rows to show that brier<=.09 holds in 80 % of samples")
+    assert "Nothing else that was asked needs more." in done.text
     assert "Nothing else" not in decal(*line[:-2]).out
 
 
@@ -93,8 +93,9 @@ def test_the_sentence_is_of_what_needs_the_most_rows(decal: Decal) -> None:
 def test_what_is_too_little_to_matter_is_said(decal: Decal) -> None:
     """5 % of what is at stake: of .1 x .8 for misses, where costs sum to 1."""
     line = ("plan", "--auc", "0.8", "--prevalence", "0.1", "-t", "0.2")
-    assert "recalibration wins too little to matter (at most 0.004) in 80 % of" in decal(*line).out.replace("\n", " ")
-    assert valid_json(decal(*line, "-f", "json").out)["tolerance"] == pytest.approx(0.004)
+    done, document = decal.text_and_json(*line)
+    assert "recalibration wins too little to matter (at most 0.004) in 80 % of" in done.text
+    assert document["tolerance"] == pytest.approx(0.004)
     of_rule = decal("plan", "--auc", "0.8", "--prevalence", "0.1", "-r", "auc>=.7", "-f", "json").out
     assert valid_json(of_rule)["tolerance"] is None
 

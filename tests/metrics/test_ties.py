@@ -51,9 +51,9 @@ WORLDS: dict[str, tuple[dict[str, Any], decal.Decision]] = {
 }
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize(("world", "unit"), [(world, (0.7, 300)[k % 2]) for k, world in enumerate(WORLDS)])
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
-def test_weights_have_no_unit(world: str, seed: int) -> None:
+def test_weights_have_no_unit(world: str, unit: float, seed: int) -> None:
     data = of_whole_and_half_weights(seed)
     more, decision = WORLDS[world]
 
@@ -62,13 +62,12 @@ def test_weights_have_no_unit(world: str, seed: int) -> None:
         return dict(metrics)
 
     expected = results_of(data)
-    for unit in (0.7, 300):
-        got = results_of(data.assign(w=data["w"] * unit))
-        for key, result in expected.items():
-            for part in ("value", "interval"):
-                same = None if result[part] is None else pytest.approx(result[part], rel=1e-6, abs=1e-9)
-                if f"{key}.{part}" not in DRAWN_ANEW:
-                    assert got[key][part] == same, (key, part, unit)
+    got = results_of(data.assign(w=data["w"] * unit))
+    for key, result in expected.items():
+        for part in ("value", "interval"):
+            same = None if result[part] is None else pytest.approx(result[part], rel=1e-6, abs=1e-9)
+            if f"{key}.{part}" not in DRAWN_ANEW:
+                assert got[key][part] == same, (key, part)
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 6))])
