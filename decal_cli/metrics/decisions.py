@@ -21,7 +21,7 @@ from decal_cli.learn import held_out
 from decal_cli.learn.forward import Forward
 from decal_cli.learn.held_out import WIDENED
 from decal_cli.learn.probe import ClassProbed, Judge, Probed, Recalibrated
-from decal_cli.tables.classes import ClassTable, best_actions, best_by_block
+from decal_cli.tables.classes import NEARLY, ClassTable, best_actions, best_by_block
 from decal_cli.tables.estimate import one_missed
 from decal_cli.tables.memo import once
 from decal_cli.tables.pairs import PairTable
@@ -183,12 +183,13 @@ def _at_threshold(stakes: Utilities) -> Any:
 class DecidedRows(NamedTuple):
     """What each row decides, shape (T,) each.
 
-    action: its number; predicted_utility: what it is expected to be worth by the row's own probabilities; margin: how
-    much the second-best action is worth less by them; won: its utility at the label.
+    action: its number; predicted_utility: what it is expected to be worth by the row's own probabilities; second: the
+    second-best action by them; margin: how much less that is worth; won: the action's utility at the label.
     """
 
     action: Ints
     predicted_utility: Floats
+    second: Ints
     margin: Floats
     won: Floats
 
@@ -196,14 +197,24 @@ class DecidedRows(NamedTuple):
 @once
 def decide(c: ClassTable, decision: ClassDecision) -> DecidedRows:
     """The best action for every row's probabilities."""
-    predicted_utility, margin = np.empty((2, len(c)))
-    action = np.empty(len(c), dtype=np.int64)
-    for part, worth, first in best_by_block(c.score, np.array(decision.utility)):
-        rows = np.arange(len(first))
-        action[part], predicted_utility[part] = first, worth[first, rows]
-        worth[first, rows] = -np.inf
-        margin[part] = predicted_utility[part] - worth.max(axis=0)
-    return DecidedRows(action, predicted_utility, margin, np.array(decision.utility)[action, c.label])
+    utility, (predicted_utility, margin) = np.array(decision.utility), np.empty((2, len(c)))
+    action, second = np.empty((2, len(c)), dtype=np.int64)
+    for part, worth, first in best_by_block(c.score, utility):
+        action[part], predicted_utility[part] = first, worth[first, np.arange(len(first))]
+        second[part], margin[part] = second_best(worth, first)
+    return DecidedRows(action, predicted_utility, second, margin, utility[action, c.label])
+
+
+def second_best(worth: Floats, best: Ints) -> tuple[Ints, Floats]:
+    """The second-best action of each row, (T,), and how much less it is worth than the best one, (T,).
+
+    worth: of each action, (A, T). Of actions that are equal but for rounding it is the first.
+    """
+    rows, others = np.arange(len(best)), worth.copy()
+    others[best, rows] = -np.inf
+    most = others.max(axis=0)
+    near = NEARLY * float(np.abs(worth).max(initial=0.0))
+    return (others >= most - near).argmax(axis=0), np.maximum(worth[best, rows] - most, 0.0)
 
 
 @dataclass(frozen=True)

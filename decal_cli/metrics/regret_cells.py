@@ -20,7 +20,7 @@ from decal_cli.learn.regions import bounds_of_bins
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import gaps
 from decal_cli.metrics.confidence import Interval, holding
-from decal_cli.metrics.decisions import Decisions, decide
+from decal_cli.metrics.decisions import Decisions, decide, second_best
 from decal_cli.metrics.gaps import Levels, at_levels, levels_or_cells
 from decal_cli.metrics.grouping import sides
 from decal_cli.tables.classes import ClassTable, best_actions
@@ -331,20 +331,28 @@ def _cells_of(table: Table, starts: Ints, score: Floats) -> Ints:
 
 
 N_DRAWS = 400
+MIN_CELL = 30
+"""Rows in each bin of a margin, and in each pair of actions that is not pooled with others."""
 
 
-def _by_margin(action: Ints, margin: Floats, weight: Floats | None, bins: int) -> Ints:
-    """Cells of rows that take one action with about one margin: equal-mass bins of it, of the rows of each action.
+def _by_pair(action: Ints, second: Ints, margin: Floats, weight: Floats | None, bins: int) -> Ints:
+    """Cells of rows that take one action with one runner-up and about one margin: the number of each row's cell, (T,).
 
-    margin: how much the second-best action is worth less, (T,). Gives the number of each row's cell, (T,).
+    second: the second-best action; margin: how much less it is worth, (T,). Cells are equal-mass bins of the margin
+    among the rows of a pair, as many as leave MIN_CELL rows in each; rows of rarer pairs are pooled by their action.
     """
-    number, cells = np.empty(len(action), dtype=np.int64), 0
-    for taken in np.unique(action):
-        here = np.flatnonzero(action == taken)
-        of_action = np.maximum(margin[here], 0.0)
-        table = tabulate(of_action, np.zeros(len(here), dtype=np.int8), of_rows(weight, here))
-        edges = table.score[table.bin_starts(bins)]
-        number[here] = np.searchsorted(edges, of_action, side="right") - 1 + cells
+    actions = int(max(action.max(), second.max())) + 1
+    pair = action * actions + second
+    # No action is its own runner-up, so that the rarer pairs of an action are numbered as if it were.
+    pair = np.where(np.bincount(pair)[pair] < MIN_CELL, action * (actions + 1), pair).astype(
+        np.min_scalar_type(actions**2)
+    )
+    order = np.argsort(pair, kind="stable")
+    number, cells = np.empty(len(pair), dtype=np.int64), 0
+    for here in np.split(order, np.flatnonzero(np.diff(pair[order])) + 1):
+        table = tabulate(margin[here], np.zeros(len(here), dtype=np.int8), of_rows(weight, here))
+        edges = table.score[table.bin_starts(int(np.clip(len(here) // MIN_CELL, 1, bins)))]
+        number[here] = np.searchsorted(edges, margin[here], side="right") - 1 + cells
         cells += len(edges)
     return number
 
@@ -453,11 +461,11 @@ class ClassRegrets(Regrets):
             return self._as_scores.bins(bins)
         c, decision = self.table, self.decision
         if isinstance(decision, RowStakes):
-            worth = np.sort(decision.expected_each(c.score), axis=0)
-            action, margin = self._best(c.score), worth[-1] - worth[-2]
+            action = self._best(c.score)
+            second, margin = second_best(decision.expected_each(c.score), action)
         else:
-            action, _, margin, _ = decide(c, decision)
-        return self._cells(_by_margin(action, margin, c.weight, bins), action)
+            action, _, second, margin, _ = decide(c, decision)
+        return self._cells(_by_pair(action, second, margin, c.weight, bins), action)
 
     def levels(self, levels: Levels) -> Cells:
         if self._as_scores is not None:
