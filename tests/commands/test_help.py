@@ -97,7 +97,7 @@ def test_help_of_decal_lists_commands_with_a_whole_sentence_and_exit_codes(decal
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that the examples name."""
     path = tmp_path_factory.mktemp("examples")
-    table = pacsv.read_csv(FIXTURES / "binary_n2000.csv").slice(0, 200)
+    table = pacsv.read_csv(FIXTURES / "binary_n2000.csv").slice(0, 100)
     score = table["p"].to_numpy()
     columns = {name: table[name] for name in ("y", "x1")}
     columns |= {"p_old": score, "p_new": score**1.3, "site": table["group"]}

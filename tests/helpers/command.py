@@ -65,10 +65,10 @@ class Decal:
         """What it prints with --format json."""
         return valid_json(self(*arguments, "--format", "json", **more).out)
 
-    def text_and_json(self, *arguments: object) -> tuple[Done, dict[str, Any]]:
+    def text_and_json(self, *arguments: object, **more: Any) -> tuple[Done, dict[str, Any]]:
         """A run, and what JSON says of the result that it prints: half the time of two runs."""
         with patch.object(writing, "write", wraps=write) as written:
-            done = self(*arguments)
+            done = self(*arguments, **more)
         return done, valid_json(str(write(written.call_args.args[0], "json", Page())))
 
 

@@ -101,6 +101,7 @@ EDGES = {
 }
 
 
+@pytest.mark.usefixtures("one_deal")
 @pytest.mark.parametrize("edge", EDGES)
 def test_at_the_edges_a_metric_has_a_finite_value_or_a_reason(edge: str) -> None:
     """With a feature, which is the score."""

@@ -431,7 +431,7 @@ def test_nothing_but_a_picture_loads_matplotlib() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("form", ["png", "svg", "pdf"])
+@pytest.mark.parametrize("form", ["png", "svg", pytest.param("pdf", marks=pytest.mark.long)])
 def test_names_are_text_and_no_formulas(form: str) -> None:
     """Warnings are errors here: of characters that the font lacks, of axes that a name has pushed off the page."""
     names = ("$25_to_$50", "$$\\frac{", "_hidden", "中文\ufffe", "\x1b[31m\n", "a" * 5_000)

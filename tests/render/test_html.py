@@ -20,8 +20,9 @@ OWN_STYLE = r"<[^>]*\s(style|on\w+)\s*="
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = few_rows(tmp_path_factory.mktemp("report"))
-    with blank_pictures():
+    folder = few_rows(tmp_path_factory.mktemp("report"), 300)
+    with blank_pictures(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("decal_cli.learn.probe.MAX_DEALS", 1)
         done = run_here(folder, ("report", *ASKED, "--features", "x*", "-o", "report.html"))
     assert done.code == 0, done.err
     return folder / "report.html"
@@ -30,7 +31,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_without_matplotlib_pictures_are_left_out_and_the_page_says_so(
     decal: Decal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few_rows(tmp_path)
+    few_rows(tmp_path, 200)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     said = "decal: there are no pictures: matplotlib is not installed; pip install 'decal[plot]'\n"
     done = decal("report", *ASKED, "-o", "plain.html")
