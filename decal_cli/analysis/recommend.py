@@ -23,6 +23,7 @@ from decal_cli.analysis.flowchart import (
     HEADROOM,
     SHRINKAGE,
     TRY,
+    WORST_CASE,
     Action,
     Advice,
     Evidence,
@@ -482,6 +483,11 @@ def looked_at(point: Callable[[int], Point], steps: Iterable[int], same: Callabl
     return dict(sorted(points.items()))
 
 
+_SLOWEST = (parse(HEADROOM), parse(WORST_CASE))
+"""Metrics whose intervals take longest. Of the headroom only whether there is any leads elsewhere; the worst case that
+features could win leads elsewhere where the end of its interval is small, which its value is then too."""
+
+
 class Elsewhere:
     """The advice on a report where the decision is another one; what the decision does not change is not done again."""
 
@@ -489,16 +495,24 @@ class Elsewhere:
         assert inputs.rows is not None  # a report is of rows
         self._inputs, self._report, self._plan, self._preferences = inputs, report, plan, preferences
         changing = (choice for choice in EVIDENCE if decides(choice) and choice.declared.takes(False))
-        self._choices = tuple(choice for choice in changing if choice.key != HEADROOM)
+        self._choices = tuple(choice for choice in changing if choice not in _SLOWEST)
         self._adjusted = inputs.rows.adjusted_confidence(plan.level)
 
     def advise(self, task: BinaryTask) -> Advice:
         """The advice for this task."""
         inputs = self._inputs.at(task)
-        # Of the headroom only whether there is any leads elsewhere, and its interval takes longest.
-        there = measure_all(self._choices, inputs, self._adjusted) | measure_all((parse(HEADROOM),), inputs)
-        report = replace(self._report, results={**self._report.results, **{each.key: there[each] for each in there}})
-        return walk(evidence_of(report, replace(self._plan, decision=task), self._preferences))
+        there = measure_all(self._choices, inputs, self._adjusted) | measure_all(_SLOWEST, inputs)
+        plan = replace(self._plan, decision=task)
+        evidence = evidence_of(self._with(there), plan, self._preferences)
+        worst = evidence.item(WORST_CASE).value
+        if not evidence.features and worst is not None and worst <= evidence.tolerated:
+            there |= measure_all((parse(WORST_CASE),), inputs, self._adjusted)
+            evidence = evidence_of(self._with(there), plan, self._preferences)
+        return walk(evidence)
+
+    def _with(self, there: Mapping[MetricSpec, Result]) -> Report:
+        """The report with these results."""
+        return replace(self._report, results={**self._report.results, **{each.key: there[each] for each in there}})
 
     def held(self, task: BinaryTask, progress: Progress = lambda text: None) -> Interval:
         """The lowest and the highest threshold, costs adding up to the same, to which the advice stays the same.

@@ -19,7 +19,7 @@ from decal_cli.analysis.sweep import series_for, sweep_tasks
 from decal_cli.api.asking import Asked
 from decal_cli.data import Columns, Dataset, from_arrays, read
 from decal_cli.errors import DecalError
-from decal_cli.metrics import Inputs, parse, value_of
+from decal_cli.metrics import Inputs, grouping, parse, value_of
 from decal_cli.metrics.families.classes import area_influence, risk_at
 from decal_cli.tables.table import tabulate
 from decal_cli.task import BinaryTask, ClassTask, parse_varied, task_of
@@ -132,6 +132,16 @@ def test_rows_are_counted_apart_at_every_number_of_a_range(monkeypatch: pytest.M
     decal.recommend((np.array([0.2, 0.7] * 20), np.array([0, 1] * 20)), cost_fp=1.0, cost_fn="3:8")
     numbers = Unknown("cost_fn", 3.0, 8.0)
     assert counted == pytest.approx(sorted(1 / (1 + numbers.at(step)) for step in range(STEPS + 1)))
+
+
+@pytest.mark.parametrize(("tolerance", "drawn"), [(0.0, 0), (1.0, STEPS + 1)])
+def test_the_end_of_the_worst_case_is_drawn_only_where_it_may_be_small(
+    monkeypatch: pytest.MonkeyPatch, tolerance: float, drawn: int
+) -> None:
+    ends, worst = [], grouping.worst
+    monkeypatch.setattr(grouping, "worst", lambda *given: ends.append(worst(*given)) or ends[-1])
+    decal.recommend((np.array([0.2, 0.7] * 20), np.array([0, 0, 1, 1] * 10)), tolerance=tolerance)
+    assert len(ends) == drawn
 
 
 def test_numbers_of_a_range_have_the_decimals_of_its_steps_and_its_ends() -> None:
