@@ -178,7 +178,6 @@ def test_the_page_says_what_judged_what_and_how_long_a_fit_lasts(decal: Decal, f
     # After 125 days the gain is 9.6 [-2.1, 21.3], and after 226 it is 0.
     assert "is clearly above 0 up to 75.1 days after a fit, and not in the next block." in text.replace("\n", " ")
     assert "|time:day" in text
-    assert "**Over time.** Gains" in decal("report", file, "-s", "p", "-t", 0.3, "--time", "day", "--card").text
 
 
 def test_a_page_shows_gains_of_earlier_fits_alone(
@@ -205,11 +204,6 @@ def test_what_is_tried_and_fitted_learns_from_earlier_rows_too(decal: Decal, fil
     assert "Tried on p, fitted to earlier rows only" in tried
     fitted = decal("fit", "isotonic", file, "-s", "p", "-t", 0.3, "--time", "day", "-o", tmp_path / "m.json").text
     assert f"of {ROWS} rows, those after the first block" in fitted.replace("\n", " ")
-
-
-def test_a_column_called_as_times_are_is_pointed_to(decal: Decal, file: Path) -> None:
-    text = decal("recommend", file, "-s", "p", "-t", 0.3).text
-    assert "Column 'day' looks like a time: --time day fits on earlier rows and judges on later ones." in text
 
 
 def test_counts_and_sweeps_have_no_time(tmp_path: Path) -> None:

@@ -156,17 +156,6 @@ def test_rows_with_times_are_judged_on_later_ones_and_names_of_models_stay(seede
     assert "Gain by the age of the fit of q" in decal("report", *words, "--card", cwd=seeded).out
 
 
-def test_another_threshold_in_use_the_value_of_label_1_and_missing_bins_are_named(seeded: Path, decal: Decal) -> None:
-    two = card_of(seeded, *WORLDS["two classes"], "--decision-threshold", "0.6")
-    three = card_of(seeded, *WORLDS["several classes"])
-    named = card_of(seeded, "rows.csv", "--score", "p", "--label", "g", "--positive", "s")
-    assert "Label 1 of column g, which is 's' there." in {each["known"] for each in named["items"]}
-    known = {each["tripod_ai"]: each["known"] for each in two["items"]}
-    assert "from a probability of 0.4 on. The score is acted on from 0.6 on." in known["15"]
-    known = {each["tripod_ai"]: each["known"] for each in three["items"]}
-    assert "Bins of several classes are on the page of `decal report` alone." in known["26"]
-
-
 class TestReliabilityBins:
     def test_they_are_counted_by_hand(self) -> None:
         label = np.array([0, 1, 0, 0, 1, 1])

@@ -258,10 +258,3 @@ def test_tables_of_models_and_groups_have_no_empty_cells(several: Path) -> None:
     text = several.read_text()
     assert len(re.findall("<tr data-way=", text)) == 6 * 5
     assert not re.findall(r"<td[^>]*></td>", text.split("</section>")[0])
-
-
-def test_two_models_are_compared_on_the_page(several: Path) -> None:
-    text = several.read_text()
-    assert "The two models compared" in text
-    assert "<b>Decisions at t* = 0.3:</b>" in text
-    assert text.index("At other thresholds") < text.index("The two models compared")

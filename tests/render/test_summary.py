@@ -175,7 +175,11 @@ _NAMES = (
 """Names of files, columns and groups in the made-up results."""
 
 
-@pytest.mark.parametrize("name", [_EVERYTHING, *_SLICE], ids=lambda name: ascii(name)[:20])
+@pytest.mark.parametrize(
+    "name",
+    [_EVERYTHING, _SLICE[0], *(pytest.param(each, marks=pytest.mark.long) for each in _SLICE[1:])],
+    ids=lambda name: ascii(name)[:20],
+)
 @pytest.mark.parametrize("command", RESULT_NAMES)
 def test_a_hostile_name_in_every_format(command: str, name: str) -> None:
     result = renamed(result_of(command), {old: f"{name}{k}" for k, old in enumerate(_NAMES)})
