@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from decal_cli.data.formats.files import Wanted
+from decal_cli.data.formats.logs import LM_EVAL_KEYS
 from decal_cli.data.words import label_text, listed, nearest, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -279,6 +280,8 @@ def _usual(role: str, free: Sequence[str], names: Sequence[str], shown: str) -> 
     hits = [name for name in free if called_so(name, usual)] or [name for name in names if called_so(name, usual)]
     if len(hits) == 1:
         return hits[0]
+    if not hits and {*LM_EVAL_KEYS} <= {*names}:
+        raise DecalError(f"{shown} is a log of lm-eval", f"add {Hint('from', 'lm-eval')}")
     if not hits:
         fix = f"name it with {Hint(role)}"
         stems = Counter(name.partition(":")[0] for name in names if ":" in name)

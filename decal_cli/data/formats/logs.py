@@ -26,6 +26,8 @@ SCORE, LABEL, CLUSTER, ID, CHOICE, TARGET = "p", "y", "question", "id", "choice"
 """Columns of the rows: confidence, right or wrong, question, question and epoch, of each choice, the right choice."""
 RIGHT = {"C": 1, "I": 0, "N": 0, "P": 0}
 """Grades of Inspect: correct, incorrect, no answer, partially correct."""
+LM_EVAL_KEYS = ("doc_id", "filter", "filtered_resps", "target", "metrics")
+"""What every sample of lm-eval has."""
 VERSION = 2
 """The version of Inspect's logs that can be read."""
 ZSTD = 93
@@ -68,7 +70,7 @@ def of_lm_eval(raw: Raw) -> LogSource:
     except DecalError as error:
         raise DecalError(error.problem, fix) from None
     for number, line in lines:
-        lacking = [key for key in ("doc_id", "filter", "filtered_resps", "target", "metrics") if key not in line]
+        lacking = [key for key in LM_EVAL_KEYS if key not in line]
         if lacking:
             problem = f"{raw.shown}, line {number} is not a sample of lm-eval 0.4: it lacks {lacking[0]!r}"
             raise DecalError(problem, fix)

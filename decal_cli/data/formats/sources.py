@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
@@ -39,6 +40,7 @@ DATABASES = {"sqlite": ("SQLite", 0, b"SQLite format 3\0"), "duckdb": ("DuckDB",
 NAMED = dict.fromkeys((".parquet", ".pq"), "a Parquet file") | dict.fromkeys((".arrow", ".feather"), "an Arrow file")
 NAMED |= dict.fromkeys((".json", ".jsonl", ".ndjson"), "JSON Lines")
 """What a file is by the end of its name."""
+_INSPECT = re.compile(rb'\{\s*"version":\s*\d+,\s*"status":')
 N_BATCH_ROWS = 1 << 16
 PIECE_BYTES = 1 << 20
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -132,16 +134,16 @@ def _recognised(source: Raw) -> Source:
         return ParquetSource(source)
     if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         return ArrowSource(source, head)
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if _INSPECT.match(start) or (head.startswith(ZIP) and source.path.endswith(".eval")):
+        raise DecalError(f"{source.shown} is a log of Inspect", f"add {Hint('from', 'inspect')}")
     for engine, (name, at, magic) in DATABASES.items():
         if head[at:].startswith(magic) and b"\0" in head:
             fix = f"name a table of it: {Hint('engine', repr(f'{engine}:{source.shown}?table=NAME'))}"
             raise DecalError(f"{source.shown} is a {name} database", fix)
     for magic, kind in FOREIGN.items():
         if head.startswith(magic) and (b"\0" in head or not head.isascii()):
-            if magic == ZIP and source.path.endswith(".eval"):
-                raise DecalError(f"{source.shown} is a log of Inspect", f"add {Hint('from', 'inspect')}")
             raise DecalError(f"{source.shown} is {kind}", "give CSV, Parquet, Arrow or JSON Lines (each also gzipped)")
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start:
         raise DecalError(f"{source.shown} is empty", "give a file with a header and at least one row")
     if start.startswith((b"[{", b"[[", b"[]", b"[\n", b"[\r", b"[ ")):
