@@ -370,8 +370,12 @@ def part_texts(part: Part, name: str, chunk: Any) -> tuple[list[str | None], np.
         with translated(part.source.shown, f"text (column {quote(name)})"):
             return encoded(chunk)
     except NotNumbers as error:
-        place = f"{part.source.shown}, column {quote(name)}"
-        raise DecalError(f"{place} holds lists or structures ({error})", "name a column of plain values") from None
+        raise nested(f"{part.source.shown}, column {quote(name)}", str(error)) from None
+
+
+def nested(place: str, kind: str) -> DecalError:
+    """What is wrong with a column of lists or structures. kind: its type."""
+    return DecalError(f"{place} holds lists or structures ({kind})", "name a column of plain values")
 
 
 class Texts:

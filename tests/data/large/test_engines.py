@@ -380,3 +380,16 @@ def test_features_of_time_are_dates_from_an_engine_too(decal: Decal, tmp_path: P
     of_engine = decal.json("evaluate", "--engine", "duckdb:", "--query", "select * from 'rows.parquet'", *asked)
     assert of_engine["notes"] == of_file["notes"] == ["features: 2 dates"]
     assert of_engine["metrics"] == of_file["metrics"]
+
+
+@pytest.mark.parametrize("option", ["--score", "--features", "--group", "--weight"])
+@pytest.mark.parametrize(("value", "kind"), [("[p, 1 - p]", "DOUBLE[]"), ("{'a': p}", "STRUCT(a DOUBLE)")])
+def test_a_column_of_lists_or_structures_is_one_line(
+    decal: Decal, tmp_path: Path, option: str, value: str, kind: str
+) -> None:
+    with duckdb.connect(tmp_path / "file.db") as connection:
+        connection.execute("CREATE TABLE rows AS SELECT k / 50.0::DOUBLE AS p, k % 2 AS y FROM range(50) r(k)")
+        connection.execute(f"CREATE TABLE t AS SELECT *, {value} AS l FROM rows")
+    scored = ("--score", "p") if option != "--score" else ()
+    line = refusal(decal("evaluate", "--engine", f"duckdb:{tmp_path}/file.db?table=t", *scored, option, "l", "-y", "y"))
+    assert f"column 'l' holds lists or structures ({kind}); name a column of plain values" in line

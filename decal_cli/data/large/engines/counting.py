@@ -17,7 +17,7 @@ from decal_cli.data.formats.files import Held, RawData
 from decal_cli.data.large.aggregates import COUNT, TooManyRows, aggregates, dataset_of_counted, repeated
 from decal_cli.data.large.engines.address import address_of
 from decal_cli.data.large.engines.connections import Connection, Engine, Opened, connected
-from decal_cli.data.large.engines.dialects import DIALECTS, Dialect, is_whole
+from decal_cli.data.large.engines.dialects import DIALECTS, Dialect, is_nested, is_whole
 from decal_cli.data.large.engines.statement import (
     SIDES,
     VALUE,
@@ -29,7 +29,8 @@ from decal_cli.data.large.engines.statement import (
     types_of,
 )
 from decal_cli.data.large.sampling import Given, as_typed, can_draw, drawn_rows, kind_of
-from decal_cli.data.words import listed
+from decal_cli.data.parts import nested
+from decal_cli.data.words import listed, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_CELL_COUNTS, MAX_CLUSTER_COUNTS, MAX_LEVELS
@@ -239,6 +240,9 @@ def read_engine(
         rows = EngineRows(connection, DIALECTS[name], f"{shown}?{of}", table, query)
         types = connection.types(rows.source)
         chosen = choose(list(types), columns, shown)
+        for column in (*chosen.texts, *chosen.numbers, *chosen.features):
+            if is_nested(types[column]):
+                raise nested(f"{rows.shown}, column {quote(column)}", types[column])
         whole = columns.margin or any(chosen.names(role) for role in OF_WHOLE_ROWS)
         drawn = all(types.values()) and can_draw(chosen) and not chosen.proba
         if whole or (chosen.features and not (drawn and not chosen.cluster)):

@@ -96,6 +96,14 @@ class Dialect:
 _WHOLE = re.compile(r"u?(tiny|small|big|huge)?int(eger|\d*)|long|short|byte", re.IGNORECASE)
 
 
+_NESTED = re.compile(r".*\]|(struct|map|union|list|array|row)\b.*", re.IGNORECASE | re.DOTALL)
+
+
+def is_nested(kind: str) -> bool:
+    """Whether a type, as an engine calls it, is one of lists or structures."""
+    return bool(_NESTED.fullmatch(kind))
+
+
 def is_whole(kind: str) -> bool:
     """Whether a type, as an engine calls it, is one of whole numbers."""
     return bool(_WHOLE.fullmatch(kind))
