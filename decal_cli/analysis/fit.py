@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -267,10 +268,10 @@ def _need_same_kinds(training: Predictions, rows: Rows, where: str) -> None:
 
 
 def shared_rows(training: Rows, test: Rows) -> int | None:
-    """How many test rows stand among the training rows as well; None where equal rows say nothing, being many.
+    """How many test rows stand among the training rows as well; None where equal rows may be equal by chance.
 
-    Equal in score, label and features. Where most training rows have a twin, as with few distinct scores and no
-    features, an equal row need not be the same one.
+    Equal in score, label and features. As many rows of their own have a twin among the training rows as these have
+    among themselves: with few distinct scores and no features an equal row need not be the same one.
     """
 
     def keys(rows: Rows) -> np.ndarray:
@@ -278,9 +279,11 @@ def shared_rows(training: Rows, test: Rows) -> int | None:
         return mixed_bits((*scores.hashed(), *rows.typed.hashed()), len(rows))
 
     known, asked = keys(training), keys(test)
-    if 2 * len(np.unique(known)) <= len(known):
-        return None
-    return int(np.isin(asked, known).sum())
+    times = np.unique(known, return_counts=True)[1]
+    twins, found = times[times > 1].sum() / len(known), int(np.isin(asked, known).sum())
+    # Both shares vary; that of twins twice as much, since a row makes another one's twin.
+    noise = math.sqrt(twins * (1 - twins) * (1 / len(asked) + 2 / len(known)))
+    return None if 0 < found <= len(asked) * (twins + 3 * noise) else found
 
 
 def _gain(performance: Performance, judged: Dataset, plan: Plan, contest: ModelComparison | None) -> Gain | None:

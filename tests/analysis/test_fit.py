@@ -170,3 +170,18 @@ def test_where_no_decision_changes_the_gain_is_not_sure_to_be_0() -> None:
     fitting = fit(rows[0], Decision(0.001), score="p", label="y", method="platt", test=rows[1]).result.fitting
     low, high = fitting.gain.interval
     assert fitting.gain.value == 0 and low < 0 < high
+
+
+@pytest.mark.parametrize(("decimals", "shared", "said"), [(9, 0, 0), (9, 40, 40), (3, 0, None), (1, 0, None)])
+def test_rows_that_equal_training_rows_by_chance_are_not_called_the_same(
+    decimals: int, shared: int, said: int | None
+) -> None:
+    """With three digits a third of the scores have a twin among others as well, and with one digit all of them."""
+    rng = np.random.default_rng(5)
+    score = rng.beta(2, 3, 800).round(decimals)
+    rows = {"p": score, "y": (rng.random(800) < score).astype(int)}
+    training = {name: values[:400] for name, values in rows.items()}
+    test = {name: values[400 - shared : 800 - shared] for name, values in rows.items()}
+    answer = fit(training, score="p", label="y", method="platt", test=test)
+    assert answer.result.fitting.shared == said
+    assert ("in the training file too" in str(answer)) == bool(said)
