@@ -336,7 +336,7 @@ def by_row_of(dataset: Dataset, task: RowTask, stakes: RowStakes | None = None) 
     utilities = stakes or row_stakes(dataset.models[0].rows, task)
     thresholds, amount = None, float("inf")
     if isinstance(utilities, RowUtilities):
-        thresholds = _ends_and_median(utilities.threshold[(utilities.threshold > 0) & (utilities.threshold < 1)])
+        thresholds = _ends_and_median(utilities.threshold[utilities.decidable()])
         if np.ptp(utilities.benefit()):
             (amount,) = least_amounts(utilities, np.zeros(len(utilities.rows), np.int8), [-1])
     never, always = utilities.settled

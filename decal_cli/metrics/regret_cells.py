@@ -155,8 +155,7 @@ class RowCells:
 def _bin(utilities: RowUtilities, acts: Mask, rows: Ints) -> _Bin:
     """The bin of the rows of these numbers, which are in order of their threshold."""
     threshold = utilities.threshold[rows]
-    # Rows that are never acted on, and those that always are, cannot be decided wrongly.
-    inside = (threshold > 0) & (threshold < 1)
+    inside = utilities.decidable(rows)
     rows, threshold, units = rows[inside], threshold[inside], utilities.rows.units
     size = units.weight[rows] * utilities.u_delta(rows) / units.total
     sums = np.zeros((2, 2, len(rows) + 1))
@@ -308,7 +307,7 @@ def worst_of_rows(u: RowUtilities, bins: int) -> float:
 
     def bound(part: slice) -> Floats:
         threshold, of_cell = u.threshold[part], rates[_cells_of(table, starts, u.rows.score[part])]
-        inside = (threshold > 0) & (threshold < 1)
+        inside = u.decidable(part)
         rate, lost = of_cell[inside], np.zeros(len(inside))
         lost[inside] = u.u_delta(part)[inside] * bounds_of_bins(rate * (1 - rate), rate, threshold[inside]).sharp
         return lost

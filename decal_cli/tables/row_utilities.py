@@ -171,6 +171,11 @@ class RowUtilities(RowStakes):
         """What correcting both wrong decisions is worth, shape (m,); not above 0 only where acting never pays."""
         return self.benefit(which) + self.cost(which)
 
+    def decidable(self, which: Any = EVERY) -> NDArray[np.bool_]:
+        """Whether rows can be decided wrongly, shape (m,): not where acting never pays, or always does."""
+        threshold = self.threshold[which]
+        return np.asarray((threshold > 0) & (threshold < 1))
+
     @cached_property
     def threshold(self) -> Floats:
         """t* of each row, shape (T,): act from it on; infinity where acting never pays, 0 or less where it always does.
