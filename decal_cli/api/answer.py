@@ -544,6 +544,15 @@ class OnlineAnswer(Answer):
         return f"{self.judged.rows:,} rows, {raised}: {advice.action}{method}"
 
     @spoken
+    def plot(self, picture: str | None = None, *, ax: Axes | None = None) -> Axes:
+        """Draw gain, evidence or reliability into `ax`, or into a figure of its own. By default the first there is."""
+        from decal_cli.plot.online import pictures_of
+        from decal_cli.plot.page import on_axes
+
+        pictures = pictures_of(self.judged)
+        return on_axes(ax, pictures[one_of("picture", picture or next(iter(pictures)), pictures)])
+
+    @spoken
     def predictions(self, library: Library | None = None) -> Any:
         """Every row with the predictions that would have been made, as a frame."""
         return in_library(as_table(self.predicted), self._named(library))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, Field, dataclass, fields, replace
+from datetime import timedelta
 from importlib import import_module
 from inspect import cleandoc
 from textwrap import fill
@@ -232,7 +233,8 @@ class Decision(Noun, panel="Decision"):
     """
 
     threshold: float | str | None = option(
-        "Act from this score on (t*); a false positive then costs T, a miss 1 - T. `recommend` takes a range, 0.1:0.4.",
+        "Act from this score on (t*); a false positive then costs T, a miss 1 - T. With `recommend`, T may be a range: "
+        "0.1:0.4.",
         None,
         "-t",
         metavar="T",
@@ -254,14 +256,14 @@ class Decision(Noun, panel="Decision"):
         metavar="MATRIX",
     )
     cost_fp: float | str | None = option(
-        f"Cost of a false positive; give {Hint('cost_fn')} too. `recommend` takes a range, 3:8.",
+        f"Cost of a false positive; give {Hint('cost_fn')} too. With `recommend`, COST may be a range: 3:8.",
         metavar="COST",
         kind=float,
         ranged=True,
         brief=True,
     )
     cost_fn: float | str | None = option(
-        f"Cost of a false negative; give {Hint('cost_fp')} too. `recommend` takes a range, 3:8.",
+        f"Cost of a false negative; give {Hint('cost_fp')} too. With `recommend`, COST may be a range: 3:8.",
         metavar="COST",
         kind=float,
         ranged=True,
@@ -446,7 +448,7 @@ class Rules(Noun, panel="Gate"):
 class OverTime(Noun, panel="Over time"):
     """How time passes in a stream of rows, and which forecasters are replayed."""
 
-    delay: int | str | None = option(
+    delay: int | str | timedelta | None = option(
         "When labels become known: rows (500), a time (7d) or a column that says when. Times are in s, min, h, d and "
         "w.",
         metavar="DELAY",

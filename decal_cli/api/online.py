@@ -80,7 +80,7 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     data, plan, (over_time,) = given.data, given.plan, given.others
     if said := [name for name in data.said() if name not in OF_STREAM]:
         raise DecalError(f"{said[0]}= is not for rows over time", "leave it out")
-    paths, delay = paths_of(data.source), Delay.parse(str(over_time.delay or 0))
+    paths, delay = paths_of(data.source), Delay.parse(over_time.delay or 0)
     columns = given.columns(named=bool(paths))
     begun = state and state.begun
     if not begun:
@@ -109,6 +109,11 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
         if not state:
             replay.close()
     notes = stream.notes
+    if replay.plan.score is not None and len(wrong := stream.certain_and_wrong):
+        notes += (
+            f"the score is certain and wrong, 0 at label 1 or 1 at label 0, in {many(len(wrong), 'row')}, first in row "
+            f"{before + wrong[0] + 1:,}: one such row shows that it is not calibrated",
+        )
     if state:
         write_whole(state.path, state_text(replay).encode(), "state")
         notes += (f"state {state.path} had {many(before, 'row')}, and has {replay.rows:,} now",)
@@ -137,7 +142,7 @@ def _new_plan(given: Asked, stream: Stream, logit: bool, whole_stream: bool) -> 
         group=columns.get("group", (None,))[0],
         cluster=columns.get("cluster"),
         logit=logit,
-        delay=Delay.parse(str(over_time.delay or 0)),
+        delay=Delay.parse(over_time.delay or 0),
         every=unasked_period(stream.time, stream.clock, whole_stream) if every is None else Period.parse(str(every)),
         horizon=None if over_time.horizon is None else whole("horizon", over_time.horizon),
         seed=plan.seed,

@@ -52,6 +52,12 @@ class Stream:
         """Number of rows, T."""
         return len(self.label)
 
+    @property
+    def certain_and_wrong(self) -> Ints:
+        """The labelled rows whose score is 0 at label 1, or 1 at label 0, from 0."""
+        known = slice(self.labelled)
+        return np.flatnonzero(self.score[known] == 1.0 - self.label[known])
+
     def only(self, kept: NDArray[np.bool_]) -> Stream:
         """These rows of it; kept: shape (T,)."""
         cut = {each.name: of_rows(getattr(self, each.name), kept) for each in fields(self)}

@@ -11,7 +11,7 @@ import numpy as np
 
 from decal_cli.analysis.online.judged import Judged
 from decal_cli.analysis.online.replay import Window
-from decal_cli.plot.page import Panel, drawn_alone, figure_of, ready, saved
+from decal_cli.plot.page import Draw, Panel, drawn_alone, figure_of, ready, saved
 from decal_cli.plot.style import GREY, THRESHOLD, below, looks, style_of
 from decal_cli.render.blocks import Picture
 from decal_cli.sequential.anytime import MAX_LOG_E, Sums
@@ -26,7 +26,7 @@ _WIDE, _HIGH = 5.4, 4.0
 def draw_replay(judged: Judged, path: str) -> bytes:
     """All pictures side by side, in the format that the path's suffix names: png, svg or pdf."""
     form = ready(path)
-    panels = [Panel(None, partial(draw, judged=judged)) for *_, draw in _panels(judged)]
+    panels = [Panel(None, draw) for draw in pictures_of(judged).values()]
     with looks():
         return saved(figure_of([(len(panels), panels)], _WIDE, _HIGH, 1), form)
 
@@ -35,8 +35,13 @@ def replay_pictures(judged: Judged) -> tuple[Picture, ...]:
     """Each picture as a block of a page."""
     return tuple(
         Picture(caption, title=title, svg=drawn_alone(partial(draw, judged=judged), _WIDE, _HIGH)[0])
-        for title, caption, draw in _panels(judged)
+        for _, title, caption, draw in _panels(judged)
     )
+
+
+def pictures_of(judged: Judged) -> dict[str, Draw]:
+    """What draws each picture into axes, by its name."""
+    return {name: partial(draw, judged=judged) for name, *_, draw in _panels(judged)}
 
 
 def _measure(judged: Judged) -> str:
@@ -44,14 +49,14 @@ def _measure(judged: Judged) -> str:
     return "e-value" if judged.p_value is None else "inverse of the p-value"
 
 
-def _panels(judged: Judged) -> Iterator[tuple[str, str, Callable[..., None]]]:
-    """Title, caption and drawing of each."""
+def _panels(judged: Judged) -> Iterator[tuple[str, str, str, Callable[..., None]]]:
+    """Name, title, caption and drawing of each."""
     if judged.course.total:
         level = f"{100 * judged.plan.confidence:g} %"
         caption = f"A band above 0 means that recalibration wins; the {level} band holds at all times at once."
         if judged.clusters is not None:
             caption = "No band is drawn, because rows of a cluster are not independent; the table has intervals."
-        yield "Utility won by recalibration, added up", caption, _gain
+        yield "gain", "Utility won by recalibration, added up", caption, _gain
     if judged.has_e_value:
         caption = (
             f"The {_measure(judged)} grows while the score is wrong; the dashed line is where the alarm is raised. The "
@@ -61,9 +66,9 @@ def _panels(judged: Judged) -> Iterator[tuple[str, str, Callable[..., None]]]:
         most = MAX_LOG_E if judged.p_value is None else MAX_LOG_E - math.log(2)
         if max(judged.course.log_e, default=0.0) >= most:
             caption += f" It is counted up to {math.exp(most):.0e} and is flat from there on."
-        yield "Evidence that the score is not calibrated", caption, _evidence
+        yield "evidence", "Evidence that the score is not calibrated", caption, _evidence
     caption = "Points on the diagonal are calibrated; periods from light to dark."
-    yield "Reliability by period", caption, _reliability
+    yield "reliability", "Reliability by period", caption, _reliability
 
 
 def _place(judged: Judged, row: Any, time: Any) -> Any:

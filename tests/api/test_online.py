@@ -1,9 +1,12 @@
 """`decal.online` and the forecaster that predicts one row and learns one label."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import decal_cli as decal
@@ -91,3 +94,41 @@ def test_what_a_forecaster_refuses() -> None:
         decal.OnlineForecaster("online-plat")
     with pytest.raises(InputError, match="delay"):
         decal.online(frame(), **{**GIVEN, "time": None}, delay="7d")
+
+
+def test_each_picture_is_drawn_into_axes() -> None:
+    answer = decal.online(frame(), **GIVEN, methods="online-platt")
+    pictures = {"gain": "Utility over", "evidence": "Evidence against", "reliability": "Reliability by"}
+    for picture, title in pictures.items():
+        assert answer.plot(picture).get_title(loc="left").startswith(title)
+    assert answer.plot().get_title(loc="left").startswith(pictures["gain"])
+    with pytest.raises(InputError, match="picture='roc' is not one of 'gain', 'evidence', 'reliability'"):
+        answer.plot("roc")
+
+
+@pytest.mark.parametrize(
+    ("delay", "text"),
+    [
+        (timedelta(days=2), "2d"),
+        (pd.Timedelta("36h"), "129600s"),
+        (timedelta(microseconds=3), "0.000003s"),
+        ("2 days", "2 days"),
+        (np.timedelta64(48, "h"), "48 hours"),
+        ("1 week", "1 week"),
+    ],
+)
+def test_a_delay_is_a_span_of_time(delay: Any, text: str) -> None:
+    days = {"2d": 2, "129600s": 1.5, "0.000003s": 3e-6 / 86_400, "2 days": 2, "48 hours": 2, "1 week": 7}[text]
+    plan = decal.online(frame(), **GIVEN, delay=delay, methods="online-platt").judged.plan
+    assert (plan.delay.kind, plan.delay.amount, plan.delay.text) == ("time", round(days * 86_400e9), text)
+
+
+def test_scores_that_are_certain_and_wrong_are_named() -> None:
+    """Beside them stands a certain score that is right: row 3, which is no reason for a note."""
+    rows = frame()
+    told = [note for note in decal.online(rows, **GIVEN).to_dict()["notes"] if "certain" in note]
+    assert told == []
+    for row, score in ((2, 1.0 * rows["y"][2]), (800, 1.0 - rows["y"][800]), (1200, 1.0 - rows["y"][1200])):
+        rows["p"][row] = score
+    (told,) = (note for note in decal.online(rows, **GIVEN).to_dict()["notes"] if "certain" in note)
+    assert "in 2 rows, first in row 801:" in told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Literal
 
 import numpy as np
@@ -60,8 +61,9 @@ MAX_WINDOWS = 24
 MIN_WARM_UP, MAX_WARM_UP = 2, 1_000_000
 CALENDAR: dict[str, str] = {"hour": "h", "day": "D", "week": "W", "month": "M", "quarter": "M", "year": "Y"}
 """Periods of the calendar, from the shortest, and the unit of numpy that each is made of."""
-_UNITS = {"s": 1 / 86_400, "min": 1 / 1440, "h": 1 / 24, "d": 1.0, "w": 7.0}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)")
+_UNITS = {"s": 1 / 86_400, "m": 1 / 1440, "h": 1 / 24, "d": 1.0, "w": 7.0}
+"""Days by the first letter of a unit."""
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w|(?:second|minute|hour|day|week)s?)")
 _MONDAY = 3
 """Days from the Thursday that 1970 began with back to a Monday."""
 
@@ -78,13 +80,17 @@ class Delay:
     amount: int = 0
 
     @classmethod
-    def parse(cls, text: str) -> Delay:
-        """'500' rows, '7d' (s, min, h, d, w), or the name of a column."""
-        text = text.strip()
+    def parse(cls, given: int | str | timedelta) -> Delay:
+        """500 rows, a time or '7d' ('7 days'; s, min, h, d, w), or the name of a column."""
+        if isinstance(given, timedelta):
+            whole = given == timedelta(given.days)
+            text = f"{given.days}d" if whole else f"{np.format_float_positional(given.total_seconds(), trim='-')}s"
+        else:
+            text = str(given).strip()
         if re.fullmatch(r"\d{1,12}", text):
             return cls(text, "rows", int(text))
         if duration := _DURATION.fullmatch(text):
-            return cls(text, "time", min(round(float(duration[1]) * _UNITS[duration[2]] * NS_PER_DAY), MAX_NS))
+            return cls(text, "time", min(round(float(duration[1]) * _UNITS[duration[2][0]] * NS_PER_DAY), MAX_NS))
         if not text or re.fullmatch(r"[-+]?[\d.]+\D{0,3}", text):
             raise DecalError(
                 f"{Hint('delay', text)} is no delay", "give rows, such as 500, or a time, such as 7d, or a column"
