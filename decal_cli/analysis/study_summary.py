@@ -468,6 +468,11 @@ class Summary:
     policies: tuple[Policies, ...] = ()
     notes: Names = ()
 
+    @property
+    def mean_gains(self) -> dict[str, float]:
+        """The mean gain of each method on the other half, over u_delta."""
+        return {name: float(np.nanmean(gains)) for name, gains in self.points.gains.items()}
+
 
 def summarise(study: Study) -> Summary:
     """All tables of a study. Errors: DecalError where no method has a gain anywhere."""

@@ -87,6 +87,9 @@ def test_a_study_has_points_and_a_picture(tmp_path: Path) -> None:
     points = answer.to_frame()
     assert len(points) == 2 and "gain of isotonic" in points.columns
     assert answer.plot().get_ylabel() == "gain (other half)"
+    gains = answer.to_dict()["study"]["mean_gains"]
+    assert gains == pytest.approx({name: np.nanmean(each) for name, each in answer.summary.points.gains.items()})
+    assert f"{1000 * gains['isotonic']:.2f}" in str(answer)
     with pytest.raises(decal.DecalError, match="did you mean gain_recalibration"):
         answer.plot("gain_recalibratoin")
 

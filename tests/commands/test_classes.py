@@ -150,3 +150,12 @@ def test_77_classes_fit_on_100_columns(decal: Decal, tmp_path: Path) -> None:
     assert max(map(len, ran.out.splitlines())) <= 100
     assert "cells of action and class that lose most" in ran.out and "the 20 of 77 with the lowest recall" in ran.out
     decal.json("evaluate", path, "--proba", "lr:*")
+
+
+def test_advice_names_the_best_constant_action(decal: Decal, tmp_path: Path) -> None:
+    """Of ten classes no column says how many rows get each action."""
+    names, score = "abcdefghij", 0.5 * np.eye(10) + 0.05
+    lines = [",".join([name, *map(str, row)]) for name, row in zip(names, score, strict=True)]
+    heads = ",".join(("y", *(f"m:{name}" for name in names)))
+    (tmp_path / "rows.csv").write_text("\n".join((heads, *lines * 20, *lines[3:4] * 20)) + "\n")
+    assert "best constant action: d" in decal("recommend", "rows.csv", "--proba", "m:*", "--abstain", "0.95").out

@@ -116,3 +116,12 @@ class TestSplice:
         assert decal("compare", *PAIR, *QUICK, "--write-splice", "out.csv", "--force").code == 0
         assert (tmp_path / "out.csv").read_text().startswith("row,y,p_splice\n1,")
         assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_thresholds_that_read_the_same_are_one(decal: Decal, tmp_path: Path) -> None:
+    """Of 200 rows of label 1, one model gives 0.038 and the other 0.0380001: it alone acts between the two."""
+    rows = "0.9,0.9,1\n0.01,0.01,0\n" * 200 + "0.038,0.0380001,1\n" * 200
+    (tmp_path / "near.csv").write_text(f"a,b,y\n{rows}")
+    text = decal("compare", "near.csv", "-s", "a", "-s", "b", "-y", "y").out
+    assert "b is clearly ahead at t = 0.038; a nowhere" in text
+    assert "0.038 – 0.038" not in text

@@ -127,7 +127,7 @@ def schemas_at(path: tuple[Any, ...], errors: Iterable[jsonschema.ValidationErro
         yield from schemas_at(path, error.context or ())
 
 
-FREE = {"columns", "metrics", "parameters", "curves", "seconds", "reasons", "chosen"}
+FREE = {"columns", "metrics", "parameters", "curves", "mean_gains", "seconds", "reasons", "chosen"}
 """Objects whose keys are names: any may be missing."""
 OPTIONAL = {"tried", "worst_agent", "recommendation", "gates"}
 """Keys that may be missing; without the last two, the document is that of an evaluation."""

@@ -168,10 +168,13 @@ class AdvisedModel:
     def worth(self) -> b.Blocks:
         """What each way of acting is worth and what it does, and the costs in words."""
         report, terms, counts = self.report, self.terms, self.report.find(DecisionCounts)
-        ways = named_ways(report.results, counts)
+        ways, best = named_ways(report.results, counts), report.find(Worth)
         worth = dict(zip(ways, amounts_alike(report.results, [way.worth for way in ways], self.factor), strict=True))
         done = of_thousand(ways, counts.total) if counts else {}
         shares = None if counts or len(self.actions) > MAX_ACTIONS else report.find(ActionShares)
+
+        def name(way: Way) -> str:
+            return way_name(way, terms) + (f": {best.action}" if best and way.key == "constant" else "")
 
         def over(way: Way) -> str:
             """What a way of acting wins over the score as it is, with its interval."""
@@ -182,7 +185,7 @@ class AdvisedModel:
         yield table(
             ways,
             [
-                (left(""), lambda way: way_name(way, terms)),
+                (left(""), name),
                 (b.Column(f"worth {self.scale.heading}", breaks=(28, 16, 10)), lambda way: worth[way]),
                 *(
                     (b.Column(head, breaks=(12, 8)), lambda way, at=at: done[way][at] if way in done else "")
@@ -190,7 +193,7 @@ class AdvisedModel:
                     if counts
                 ),
                 not counts and (b.Column("gain over the score as it is", breaks=(18, 12)), over),
-                *(self._takes(shares, name) for name in self.actions if shares),
+                *(self._takes(shares, each) for each in self.actions if shares),
             ],
             keys=1,
         )

@@ -17,6 +17,7 @@ from decal_cli.analysis.compare import (
 )
 from decal_cli.analysis.evaluate import resampled_cells
 from decal_cli.analysis.splice import NoSplice, Splice
+from decal_cli.curves.crossings import Lead
 from decal_cli.data.words import grouped
 from decal_cli.declarations.document import Absent, Count, Positive, Share, Size, Some, Two
 from decal_cli.metrics import Result, parse
@@ -235,8 +236,8 @@ class Compared(WrittenResult):
             text = "where one model is clearly ahead is unknown, since there are no intervals"
         for lead in at.ahead:
             who = f"{lead.model} is clearly ahead " if len(leaders) > 1 else ""
-            low, high = (short(end, 3) for end in (lead.low, lead.high))
-            parts.append(f"{who}at t = {low}" if lead.low == lead.high else f"{who}for t from {low} to {high}")
+            first, *last = _ends(lead)
+            parts.append(f"{who}for t from {first} to {last[0]}" if last else f"{who}at t = {first}")
         more = f", and {len(parts) - MAX_RANGES} more (below)" if len(parts) > MAX_RANGES else ""
         ranges = ", ".join(parts[:MAX_RANGES]) + more
         if len(leaders) > 1:
@@ -389,7 +390,7 @@ class Compared(WrittenResult):
         return table(
             at.ahead,
             [
-                (left("thresholds", wraps=True), lambda lead: f"{short(lead.low, 3)} – {short(lead.high, 3)}"),
+                (left("thresholds", wraps=True), lambda lead: " – ".join(_ends(lead))),
                 (left("clearly ahead", wraps=True), "model"),
                 (
                     left(f"most saved, {terms.noun} {terms.span}", wraps=True),
@@ -486,3 +487,8 @@ def signed(value: float, interval: Interval | None) -> tuple[str, ...]:
     """A difference, with its sign unless it rounds to zero, and its interval."""
     text, *ends = _written(value, interval)
     return (f"+{text}" if value > 0 and text.strip(".0") else text, *ends)
+
+
+def _ends(lead: Lead) -> list[str]:
+    """The first and the last threshold as written, once where that is the same."""
+    return [*dict.fromkeys(short(end, 3) for end in (lead.low, lead.high))]

@@ -50,8 +50,8 @@ CHOICES = {
 
 class StudyData(View):
     """How estimates predict the gains of methods on rows that took no part, what following the advice loses, processor
-    time of fits. Utilities are over u_delta; in relations_in_utility, u_delta is 1/t*. tasks: by name, where a study is
-    over these and not over thresholds.
+    time of fits, mean gains of methods. Utilities are over u_delta; in relations_in_utility, u_delta is 1/t*. tasks: by
+    name, where a study is over these and not over thresholds.
     """
 
     files: Some[str] = of("points.files")
@@ -63,6 +63,7 @@ class StudyData(View):
     relations_in_utility: list[Relation] = of(lambda summary: list(summary.in_utility.values()))
     policies: list[Policies]
     seconds: dict[str, float]
+    mean_gains: dict[str, float]
     reasons: dict[str, str]
     notes: list[str]
     tasks: Absent[list[str]] = of(lambda summary: tuple(dict.fromkeys(summary.points.tasks.tolist())))
@@ -245,10 +246,9 @@ def _methods(summary: Summary) -> TextTable:
     points = summary.points
     rows = []
     for name, seconds in sorted(summary.seconds.items(), key=lambda item: item[1]):
-        gains = points.gains[name]
-        cells = [name, f"{seconds:.4f} s", f"{1000 * np.nanmean(gains):.2f}"]
+        cells = [name, f"{seconds:.4f} s", f"{1000 * summary.mean_gains[name]:.2f}"]
         if points.base in points.gains and name != points.base:
-            more = gains - points.gains[points.base]
+            more = points.gains[name] - points.gains[points.base]
             cells += [f"{1000 * np.nanmean(more):+.2f}", _percent(float(np.mean(more[np.isfinite(more)] > 0)))]
         rows.append((*cells, *("",) * (5 - len(cells))))
     text = "Median processor time of a fit; mean gain per 1,000 decisions on the other half; and beyond {}."
