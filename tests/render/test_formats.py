@@ -493,6 +493,13 @@ def test_amounts_of_a_page_have_three_digits_of_what_sets_them_apart() -> None:
     assert scale_of([replace(ONE_REPORT.reports[0], results=results)], StatedTerms()).decimals == 2
 
 
+def test_amounts_of_a_page_have_the_digits_of_the_advice() -> None:
+    answer = decal_cli.recommend(str(FIXTURES / "binary_n2000.csv"), 0.3, score="p", label="y")
+    (worth,) = re.findall(r"^score as it is +(\S+)", str(answer), re.MULTILINE)
+    reports = answer.result.evaluation.reports
+    assert scale_of(reports, StatedTerms())(reports[0].value("expected_utility")) == worth
+
+
 def test_a_page_of_one_model_names_its_groups_and_counts_of_a_thousand_rows_have_two_digits() -> None:
     """Of 1,997 rows 8 have label 1, 4.0 of 1,000; of the group none. The score acts on 500 + 418."""
     whole = made_up_evaluation([("p_a", None), ("p_a", "north")])

@@ -35,7 +35,16 @@ from decal_cli.render.results.source import (
     shortened,
     source_lines,
 )
-from decal_cli.render.results.ways import CONSTANT_WAYS, KEYS, OF_ROWS, Way, action_heads, of_thousand, ways_of
+from decal_cli.render.results.ways import (
+    CONSTANT_WAYS,
+    KEYS,
+    OF_ROWS,
+    Way,
+    action_heads,
+    decimals_of_gains,
+    of_thousand,
+    ways_of,
+)
 from decal_cli.render.terms import Scale, StatedTerms
 from decal_cli.task import ClassDecision
 
@@ -85,11 +94,12 @@ class Today(NamedTuple):
 
 
 def scale_of(reports: Sequence[Report], terms: StatedTerms) -> Scale:
-    """As many decimals as the largest difference between ways of acting needs for three digits."""
-    each = [[way.worth for way in ways_of(report.results)] for report in reports]
-    scale = terms.scale(*amounts_in(report.results for report in reports))
+    """The decimals of the advice on these results; without intervals three digits of what sets ways of acting apart."""
+    results = [report.results for report in reports]
+    each = [[way.worth for way in ways_of(of_report)] for of_report in results]
+    scale = terms.scale(*amounts_in(results))
     apart = max((max(of_report) - min(of_report) for of_report in each if of_report), default=0.0) * scale.factor
-    return replace(scale, decimals=decimals_of(apart))
+    return replace(scale, decimals=decimals_of_gains(results, (apart,), scale.factor))
 
 
 class ReportPage(WrittenResult):

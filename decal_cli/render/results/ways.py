@@ -100,10 +100,16 @@ def way_name(way: Way, terms: StatedTerms) -> str:
 
 def amounts_alike(results: Mapping[str, Result], worths: Iterable[float], factor: float) -> list[str]:
     """What ways of acting are worth, with the decimals that the gains between them deserve."""
-    gains = (results[key] for key in ("gain_recalibration", "gain_beyond", "external_regret") if key in results)
     amounts = [factor * worth for worth in worths]
-    decimals = decimals_for([times(gain.interval, factor) for gain in gains], amounts)
+    decimals = decimals_of_gains([results], amounts, factor)
     return [decimal(amount, decimals) for amount in amounts]
+
+
+def decimals_of_gains(reports: Iterable[Mapping[str, Result]], amounts: Sequence[float], factor: float) -> int:
+    """The decimals that the gains between ways of acting deserve, in all of these results."""
+    keys = ("gain_recalibration", "gain_beyond", "external_regret")
+    gains = (results[key] for results in reports for key in keys if key in results)
+    return decimals_for([times(gain.interval, factor) for gain in gains], amounts)
 
 
 def action_heads(terms: StatedTerms, quote: str) -> tuple[str, str, str]:
