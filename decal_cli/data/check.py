@@ -153,8 +153,8 @@ def checked_scores(values: np.ndarray, name: str, origin: Origin, columns: Colum
     return values
 
 
-def checked_weights(values: np.ndarray, name: str, origin: Origin, columns: Columns) -> np.ndarray:
-    """Weights over the power of two nearest to their mean, which rounds none.
+def checked_weights(values: np.ndarray, name: str, origin: Origin, columns: Columns) -> np.ndarray | None:
+    """Weights over the power of two nearest to their mean, which rounds none; None of equal ones, which say nothing.
 
     Errors: not in (0, inf), or far below the mean; missing unless they may be dropped.
     """
@@ -164,8 +164,8 @@ def checked_weights(values: np.ndarray, name: str, origin: Origin, columns: Colu
             bad = (values <= 0) | np.isinf(values)
         origin.refuse(bad, name, values, "weight {} is not positive and finite", "correct the weight or remove the row")
     origin.lacking(missing, name, "weight", columns)
-    if low > high:
-        return values
+    if low >= high:
+        return None
     # First over one that is near the largest: the sum of weights as they are may be no float.
     weight = np.ldexp(values, -math.frexp(high)[1])
     mean = float((weight[~missing] if len(missing) else weight).mean())

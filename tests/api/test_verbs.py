@@ -222,3 +222,15 @@ def test_errors_are_one_line_with_the_near_match(call: Callable[[], Any], says: 
     assert says in text and "\n" not in text and "--" not in text
     if not isinstance(raised.value, TypeError):
         assert isinstance(raised.value, decal.DecalError) and isinstance(raised.value, ValueError)
+
+
+@pytest.mark.parametrize("weight", [1.0, 3.0])
+def test_equal_weights_are_no_weights(weight: float) -> None:
+    rng = np.random.default_rng(2)
+    score = rng.beta(1, 2, 700)
+    label = (rng.random(700) < score).astype(int)
+
+    def numbers(**given: object) -> dict[str, object]:
+        return decal.recommend(score, label, threshold=0.3, **given).to_dict()["metrics"]
+
+    assert numbers(weight=np.full(700, weight)) == numbers()
