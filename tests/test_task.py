@@ -148,7 +148,9 @@ def test_a_bad_utility_file_is_named(name: str, tmp_path: Path) -> None:
 
 
 IMPOSSIBLE = [
-    ({"utility": "1,1;0,0"}, "u_delta = 0: the best action does not depend on the score"),
+    ({"utility": "1,1;0,0"}, "u_delta = 0: the best action does not depend on the score, deciding 0 is always better"),
+    ({"utility": "0,-1;2,1"}, "u_delta = 0: the best action .*, deciding 1 is always better"),
+    ({"utility": "1,0;1,0"}, "u_delta = 0: the best action .*, both are worth the same"),
     ({"utility": "0,1;1,0"}, "rows look swapped; row 0 is the utility of deciding 0; swapped it reads '1,0;0,1'"),
     ({"utility": "2,0;0,-1"}, r"t\* = 2, outside \(0, 1\): deciding 0 is never worse"),
     ({"utility": "0,-2;1,0"}, r"t\* = -1, outside \(0, 1\): deciding 1 is never worse"),

@@ -72,6 +72,8 @@ class Result:
     """Why there is no interval, where the metric has one on other rows."""
     side: Hidden[Side | None] = None
     """Which end of the interval says something, where the other is only what the quantity can be."""
+    levels: Hidden[str] = ""
+    """What levels=auto has taken; empty where that was not asked for."""
 
     @property
     def missing(self) -> str | None:

@@ -243,7 +243,19 @@ def levels_or_cells(c: ClassTable, levels: Levels) -> ClassLevels:
     """The rows of several classes by level, or by cell where levels hold few rows; few levels are cells each."""
     if on_exact_levels(c, levels):
         return c.at_levels()
-    return c.in_cells(int(np.clip(_MAX_NUMBERS // len(c.classes), *_CELLS)))
+    return c.in_cells(_most_cells(c))
+
+
+def chosen_levels(t: Table | ClassTable) -> str:
+    """What levels=auto takes here, in words."""
+    if isinstance(t, Table) or len(t.classes) == 2:
+        exact = levels_used(t if isinstance(t, Table) else t.one_vs_rest(1)) == "exact"
+        return "exact levels" if exact else f"{BINS} equal-mass bins"
+    return "exact levels" if on_exact_levels(t, "auto") else f"up to {_most_cells(t)} cells"
+
+
+def _most_cells(c: ClassTable) -> int:
+    return int(np.clip(_MAX_NUMBERS // len(c.classes), *_CELLS))
 
 
 def need_rows(t: Table | ClassTable) -> None:

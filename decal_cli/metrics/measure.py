@@ -13,9 +13,11 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import Measured, Metric, Result, known_values
+from decal_cli.metrics.gaps import chosen_levels
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.within_cells import within_cells
 from decal_cli.numbers import p_value
+from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
 from decal_cli.tables.threads import from_both_ends, one_thread
@@ -101,7 +103,10 @@ def measure(spec: MetricSpec, inputs: Inputs, confidence: float | None = None) -
     elif metric.unit == "p-value":
         text = p_value(value)
     side = None if interval is None else metric.side
-    return Result(value, interval, worst_case_task=worst, text=text, within=within, no_interval=why, side=side)
+    levels = ""
+    if spec.parameters.get("levels") == "auto":
+        levels = chosen_levels(inputs.get(ClassTable) if inputs.of_classes else inputs.get(Table))
+    return Result(value, interval, None, worst, text, within, no_interval=why, side=side, levels=levels)
 
 
 def measure_all(

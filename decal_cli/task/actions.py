@@ -243,8 +243,9 @@ class BinaryTask(Task):
                 f"row 0 is the utility of deciding 0; swapped it reads {_show((matrix[1], matrix[0]))}",
             )
         if u_delta == 0:
+            always = "both are worth the same" if u00 == u10 else f"deciding {int(u00 < u10)} is always better"
             raise DecalError(
-                f"{shown} has u_delta = 0: the best action does not depend on the score",
+                f"{shown} has u_delta = 0: the best action does not depend on the score, {always}",
                 "make a right decision worth more than a wrong one: u00 + u11 > u10 + u01",
             )
         if u_delta < 1 / MAX_UTILITY:

@@ -54,6 +54,40 @@ def test_a_table_of_all_cells_that_lose_says_no_number_of_others(decal: Decal, t
     assert re.search(r"class +rows +adds to the loss per 1,000 rows\nabstain +a +3 +30\n", out), out
 
 
+def test_the_brier_score_of_two_classes_is_said_of_one_too(decal: Decal, tmp_path: Path) -> None:
+    score, label = np.arange(1, 41) / 50, np.arange(40) % 3 == 0
+    lines = [f"{p:.2f},{1 - p:.2f},{'ab'[int(y)]}" for p, y in zip(score, label, strict=True)]
+    (tmp_path / "p.csv").write_text("\n".join(["m:b,m:a,y", *lines]) + "\n")
+    both, one = 2 * np.mean((score - label) ** 2), np.mean((score - label) ** 2)
+    for more in ((), ("-m", "brier")):
+        out = decal("evaluate", "p.csv", "--proba", "m:*", *more).out
+        assert f"Brier score is the sum over both classes; that of one class is {one:.4f}" in " ".join(out.split())
+    assert decal.json("evaluate", "p.csv", "--proba", "m:*")["metrics"]["brier"]["value"] == pytest.approx(both)
+
+
+def test_a_report_says_which_levels_are_taken(decal: Decal, tmp_path: Path) -> None:
+    """Two scores of 30 rows each, and a score of 60 levels; of three classes as well."""
+    rng, two = np.random.default_rng(2), np.arange(60) % 2
+    few, many = np.where(two, 0.7, 0.2), np.arange(1, 61) / 61
+    heads, rows = "y,k,few,many,f:a,f:b,f:c,m:a,m:b,m:c", []
+    for k in range(60):
+        rest, wide = (1 - few[k]) / 2, rng.dirichlet(np.ones(3))
+        numbers = (few[k], many[k], few[k], rest, rest, *wide)
+        rows.append(",".join([str(int(rng.random() < few[k])), CLASSES[k % 3], *map(str, numbers)]))
+    (tmp_path / "p.csv").write_text("\n".join([heads, *rows]) + "\n")
+    of_scores = ("evaluate", "p.csv", "-y", "y", "-s", "few", "-s", "many", "-t", ".5", "-m", "cdl", "-m", "cfdl")
+    out = decal(*of_scores).out
+    assert (
+        "levels=auto of cdl, cfdl on few: exact levels\nlevels=auto of cdl, cfdl on many: 15 equal-mass bins\n" in out
+    )
+    of_each = [each["metrics"]["cdl"]["levels"] for each in decal.json(*of_scores)["reports"]]
+    assert of_each == ["exact levels", "15 equal-mass bins"]
+    for name, of_three in (("f", "exact levels"), ("m", "up to 32 cells")):
+        out = decal("evaluate", "p.csv", "-y", "k", "--proba", f"{name}:*", "-m", "cal_l1", "-m", "cdl").out
+        assert f"levels=auto of cal_l1, cdl: {of_three}\n" in out
+    assert "levels=auto" not in decal("evaluate", "p.csv", "-y", "y", "-s", "few", "-m", "cdl(levels=exact)").out
+
+
 @pytest.mark.parametrize("more", [(), ("--weight", "w"), ("--prevalence", "a=0.2,b=0.5", "--keep-scores")])
 def test_models_that_are_right_on_the_same_rows_may_differ_on_others(
     decal: Decal, tmp_path: Path, more: tuple[str, ...]

@@ -149,6 +149,17 @@ def test_scores_of_ranks_and_coverage_are_those_of_loops() -> None:
     assert value("aurc", rows) == pytest.approx(np.mean(drawn), abs=4 * np.std(drawn) / np.sqrt(4000) + 1e-12)
 
 
+def test_debiased_squares_of_each_class_are_averaged() -> None:
+    rows, squares = random_rows(7), []
+    for k in range(4):
+        score, own = rows.score[:, k], rows.label == k
+        place = np.searchsorted(np.quantile(score, np.arange(1, 15) / 15), score)
+        for here in (place == cell for cell in range(15)):
+            rate, n = own[here].mean(), here.sum()
+            squares.append(n / 300 * ((rate - score[here].mean()) ** 2 - rate * (1 - rate) / (n - 1)))
+    assert value("ece_classwise_debiased", rows) == pytest.approx(sum(squares) / 4, abs=1e-12)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_calibration_of_all_classes_is_that_of_levels(weighted: bool) -> None:
     rng = np.random.default_rng(6)

@@ -320,6 +320,22 @@ def ece_classwise_null(c: ClassTable, seed: Seed, *, bins: Bins = BINS, strategy
     return float(np.mean(c.each_class(lambda t: calibration.ece_null(t, seed, bins=bins, strategy=strategy).value)))
 
 
+@like(
+    "ece_classwise",
+    "Squared ECE of each class, averaged, debiased",
+    cite("Kumar et al. 2019"),
+    unit="squared probability",
+    range=(-0.5, 1),
+    shown=False,
+)
+def ece_classwise_debiased(c: ClassTable, *, bins: Bins = BINS, strategy: By = "mass") -> float:
+    """ece_debiased of each class against the rest, averaged.
+
+    It stays squared, and is negative about half of the time for a calibrated model.
+    """
+    return float(np.mean(c.each_class(lambda t: calibration.ece_debiased(t, bins=bins, strategy=strategy).value)))
+
+
 @like("auc_weighted", "AUC of pairs of classes", "Hand and Till 2001", interval=None)
 def auc_pairs(c: ClassTable) -> float:
     """Mean over pairs of classes of how well their probabilities tell their rows apart: Hand and Till's M.

@@ -99,7 +99,7 @@ class DefinedData(View):
 
     reason: why an interval that the metric has on other rows is missing. within: where the value is computed from cells
     of the score. side: "at least" or "at most", where the lower or the upper end of the interval alone says something,
-    and the other is the least or the most that the quantity can be.
+    and the other is the least or the most that the quantity can be. levels: what the parameter levels=auto has taken.
     """
 
     value: float
@@ -109,6 +109,7 @@ class DefinedData(View):
     worst_agent: Absent[WorstAgentData | None] = of("worst_case_task")
     within: Absent[Within | None]
     side: Absent[Side | None]
+    levels: Absent[Words | None] = of(lambda result, _: result.levels or None)
 
 
 class UndefinedData(View):
@@ -270,8 +271,9 @@ def metric_notes(evaluation: Evaluation, listed: bool = True) -> list[Block]:
     """
     reports = evaluation.reports
     worst = [*_worst_lines(reports)] if listed else []
-    quiet = [*_within_lines(reports), *_places_lines(evaluation), *_part_lines(reports)]
+    quiet = [*_within_lines(reports), *_places_lines(evaluation), *_part_lines(reports), *_half_brier_lines(reports)]
     if listed:
+        quiet += _levels_lines(reports)
         quiet += without_limit_lines(evaluation, reports[0].results)
         quiet += [*undefined_reasons(reports), *unknown_lines(evaluation)]
     else:
@@ -299,6 +301,24 @@ def _within_lines(reports: Sequence[Report]) -> Lines:
         if drawn:
             what = "from folds or draws of cells, and what these estimate is at most so far off"
         yield f"{what}: {', '.join(near)}"
+
+
+def _levels_lines(reports: Sequence[Report]) -> Lines:
+    """What levels=auto has taken, of each report where that differs."""
+    taken = [(each.levels, report, key) for report in reports for key, each in report.results.items() if each.levels]
+    alike = len({levels for levels, *_ in taken}) == 1
+    keys = grouped(((levels, "" if alike else f" on {report.name}"), key) for levels, report, key in taken)
+    for (levels, where), taking in keys.items():
+        yield f"levels=auto of {', '.join(dict.fromkeys(taking))}{where}: {levels}"
+
+
+def _half_brier_lines(reports: Sequence[Report]) -> Lines:
+    """The Brier score of one of two classes, which tools differ in."""
+    for report, by_class in having(reports, ByClass):
+        both = report.value("brier")
+        if both is not None and len(by_class.classes) == 2 and not report.group:
+            one = f"the Brier score is the sum over both classes; that of one class is {plain(both / 2)}"
+            yield f"{_whose(report, reports)}{one}"
 
 
 def unknown_lines(evaluation: Evaluation, unit: str | None = None) -> Lines:
