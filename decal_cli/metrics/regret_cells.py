@@ -24,7 +24,7 @@ from decal_cli.metrics.decisions import Decisions, decide, second_best
 from decal_cli.metrics.gaps import Levels, at_levels, levels_or_cells
 from decal_cli.metrics.grouping import sides
 from decal_cli.tables.classes import ClassTable, best_actions
-from decal_cli.tables.design import root_of
+from decal_cli.tables.design import MAX_ROUNDING, root_of
 from decal_cli.tables.estimate import ratio
 from decal_cli.tables.row_utilities import RowStakes, RowUtilities
 from decal_cli.tables.rows import Rows, of_rows
@@ -331,26 +331,30 @@ def _cells_of(table: Table, starts: Ints, score: Floats) -> Ints:
 
 N_DRAWS = 400
 MIN_CELL = 30
-"""Rows in each bin of a margin, and in each pair of actions that is not pooled with others."""
+"""Effective rows in each bin of a margin, and in each pair of actions that is not pooled with others."""
 
 
-def _by_pair(action: Ints, second: Ints, margin: Floats, weight: Floats | None, bins: int) -> Ints:
+def _by_pair(action: Ints, second: Ints, margin: Floats, units: Units, weight: Floats | None, bins: int) -> Ints:
     """Cells of rows that take one action with one runner-up and about one margin: the number of each row's cell, (T,).
 
     second: the second-best action; margin: how much less it is worth, (T,). Cells are equal-mass bins of the margin
-    among the rows of a pair, as many as leave MIN_CELL rows in each; rows of rarer pairs are pooled by their action.
+    among the rows of a pair, as many as leave MIN_CELL effective rows in each; rows of rarer pairs are pooled by their
+    action.
     """
-    actions = int(max(action.max(), second.max())) + 1
+    actions, enough = (
+        int(max(action.max(), second.max())) + 1,
+        MIN_CELL * len(units) / units.effective_rows * (1 - MAX_ROUNDING),
+    )
     pair = action * actions + second
     # No action is its own runner-up, so that the rarer pairs of an action are numbered as if it were.
-    pair = np.where(np.bincount(pair)[pair] < MIN_CELL, action * (actions + 1), pair).astype(
+    pair = np.where(np.bincount(pair)[pair] < enough, action * (actions + 1), pair).astype(
         np.min_scalar_type(actions**2)
     )
     order = np.argsort(pair, kind="stable")
     number, cells = np.empty(len(pair), dtype=np.int64), 0
     for here in np.split(order, np.flatnonzero(np.diff(pair[order])) + 1):
         table = tabulate(margin[here], np.zeros(len(here), dtype=np.int8), of_rows(weight, here))
-        edges = table.score[table.bin_starts(int(np.clip(len(here) // MIN_CELL, 1, bins)))]
+        edges = table.score[table.bin_starts(int(np.clip(len(here) / enough, 1, bins)))]
         number[here] = np.searchsorted(edges, margin[here], side="right") - 1 + cells
         cells += len(edges)
     return number
@@ -464,7 +468,7 @@ class ClassRegrets(Regrets):
             second, margin = second_best(decision.expected_each(c.score), action)
         else:
             action, _, second, margin, _ = decide(c, decision)
-        return self._cells(_by_pair(action, second, margin, c.weight, bins), action)
+        return self._cells(_by_pair(action, second, margin, c.units, c.weight, bins), action)
 
     def levels(self, levels: Levels) -> Cells:
         if self._as_scores is not None:
