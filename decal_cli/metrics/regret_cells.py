@@ -335,7 +335,7 @@ MIN_CELL = 30
 
 
 def _by_pair(action: Ints, second: Ints, margin: Floats, units: Units, weight: Floats | None, bins: int) -> Ints:
-    """Cells of rows that take one action with one runner-up and about one margin: the number of each row's cell, (T,).
+    """Cells of rows with one action, one second-best action and about one margin: the number of each row's cell, (T,).
 
     second: the second-best action; margin: how much less it is worth, (T,). Cells are equal-mass bins of the margin
     among the rows of a pair, as many as leave MIN_CELL effective rows in each; rows of rarer pairs are pooled by their
@@ -346,7 +346,7 @@ def _by_pair(action: Ints, second: Ints, margin: Floats, units: Units, weight: F
         MIN_CELL * len(units) / units.effective_rows * (1 - MAX_ROUNDING),
     )
     pair = action * actions + second
-    # No action is its own runner-up, so that the rarer pairs of an action are numbered as if it were.
+    # No action is the second-best one to itself, so that the rarer pairs of an action are numbered as if it were.
     pair = np.where(np.bincount(pair)[pair] < enough, action * (actions + 1), pair).astype(
         np.min_scalar_type(actions**2)
     )
