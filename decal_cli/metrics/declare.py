@@ -115,6 +115,13 @@ class Measured:
         return self.value
 
 
+@dataclass(frozen=True)
+class Biased(Measured):
+    """A value to which chance adds so much on average, by the seed."""
+
+    chance: Callable[[Seed], float]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Metric(Declaration):
     """A declared metric; everything decal says about it is read from here."""

@@ -16,13 +16,14 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics.at_capacity import AtCapacity
 from decal_cli.metrics.confidence import Interval, bootstrapped, holding, within
 from decal_cli.metrics.decisions import Acting, Decisions
-from decal_cli.metrics.declare import METRICS, Metric
+from decal_cli.metrics.declare import METRICS, Biased, Metric
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.measure import MetricSpec, estimate_of, value_of
 from decal_cli.metrics.regret_cells import Regrets
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.pairs import CellPairs, PairTable
 from decal_cli.tables.row_utilities import RowStakes
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import FEWEST_ROWS, Table
 from decal_cli.tables.units import MAX_ROUNDING, Estimate
 from decal_cli.task import BinaryTask, Task
@@ -87,9 +88,16 @@ def intervals(
     if pairs.effective_rows < FEWEST_ROWS:
         return intervals
     by_draws = bootstrapped(rest, drawn, pairs.cells.tables, pairs.cells, confidence, a.seed)
+    alone = [each.override(each.rows.table if each.rows else None) for each in (a, b)]
     for spec, each in by_draws.items():
         if each[0] == each[1] and spec.declared.takes_task and not np.array_equal(pairs.a, pairs.b):
             continue  # Draws of rows that are all decided alike do not say that all rows are.
+        of_a, of_b = (estimate_of(spec, of) for of in alone)
+        if isinstance(of_a, Biased) and isinstance(of_b, Biased):
+            # Chance adds more to the score with more levels, and draws of the same rows do not say how much.
+            half, seed = (each[1] - each[0]) / 2, Seed(a.seed)
+            middle = rest[spec] - (of_b.chance(seed) - of_a.chance(seed))
+            each = middle - half, middle + half
         low, high = spec.declared.form(a.of_classes).bounds(a.task)
         intervals[spec] = holding(within(each, (low - high, high - low)), rest[spec])
     return intervals

@@ -76,10 +76,8 @@ def test_a_report_says_which_levels_are_taken(decal: Decal, tmp_path: Path) -> N
         rows.append(",".join([str(int(rng.random() < few[k])), CLASSES[k % 3], *map(str, numbers)]))
     (tmp_path / "p.csv").write_text("\n".join([heads, *rows]) + "\n")
     of_scores = ("evaluate", "p.csv", "-y", "y", "-s", "few", "-s", "many", "-t", ".5", "-m", "cdl", "-m", "cfdl")
-    out = decal(*of_scores).out
-    assert (
-        "levels=auto of cdl, cfdl on few: exact levels\nlevels=auto of cdl, cfdl on many: 15 equal-mass bins\n" in out
-    )
+    of_both = "levels=auto of cdl, cfdl on few: exact levels\nlevels=auto of cdl, cfdl on many: 15 equal-mass bins\n"
+    assert of_both in decal(*of_scores).out and of_both in decal("compare", *of_scores[1:]).out
     of_each = [each["metrics"]["cdl"]["levels"] for each in decal.json(*of_scores)["reports"]]
     assert of_each == ["exact levels", "15 equal-mass bins"]
     for name, of_three in (("f", "exact levels"), ("m", "up to 32 cells")):

@@ -15,7 +15,7 @@ from decal_cli.learn.regions import Regions
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import gaps, grouping
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import Measured, family, like, metric
+from decal_cli.metrics.declare import Biased, Measured, family, like, metric
 from decal_cli.metrics.gaps import AtLevels, at_levels, need_rows
 from decal_cli.tables import estimate
 from decal_cli.tables.cells import CellTable, SummedLoss
@@ -199,13 +199,21 @@ def less_chance(t: Table, part: Part, value: float, name: LossName, high: float 
     of smaller gaps vary less.
     """
 
+    def chance(seed: Seed) -> float:
+        errors = _replays(t, name, seed)
+        # The loss, mcb + refined, and that of the base rate, dsc + refined, have no error on average: less their luck.
+        fair = np.stack((errors["mcb"], errors["dsc"])) + errors["refined"]
+        luck, middle = fair.mean(axis=1), errors[part].mean()
+        slopes = np.linalg.lstsq((fair.T - luck), errors[part] - middle, rcond=None)[0]
+        return float(middle - slopes @ luck)
+
     def interval(confidence: float, seed: Seed) -> Interval:
         errors = _replays(t, name, seed)[part]
         middle = value - float(errors.mean())
         half_width = _WIDENED * intervals.quantile(confidence) * float(errors.std(ddof=1))
         return intervals.holding(intervals.within((middle - half_width, middle + half_width), (0.0, high)), value)
 
-    return Measured(value, interval)
+    return Biased(value, interval, chance)
 
 
 def lower_refinement(t: Table) -> float:

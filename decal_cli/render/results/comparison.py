@@ -35,7 +35,7 @@ from decal_cli.numbers import (
 )
 from decal_cli.render.blocks import Blocks, Cell, Column, Heading, Notes, Points, TextTable, Tone
 from decal_cli.render.cells import better, by_words, counted, left, metric_name, number, reasons, table, texts, words
-from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, found, result_data
+from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, found, levels_lines, result_data
 from decal_cli.render.results.source import (
     MAX_GROUPS,
     Order,
@@ -181,6 +181,8 @@ class Compared(WrittenResult):
                 yield self._lead_table(at)
             why = ((key, each.difference.reason) for key, each in contest.differences.items())
             yield from reasons(why, together=True)
+        if levels := tuple(levels_lines(evaluation.reports)):
+            yield Notes(levels, quiet=True)
 
     def data(self) -> Document:
         """The inputs, as in every result, and under "comparison" the contests and the splice."""

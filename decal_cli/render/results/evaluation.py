@@ -273,7 +273,7 @@ def metric_notes(evaluation: Evaluation, listed: bool = True) -> list[Block]:
     worst = [*_worst_lines(reports)] if listed else []
     quiet = [*_within_lines(reports), *_places_lines(evaluation), *_part_lines(reports), *_half_brier_lines(reports)]
     if listed:
-        quiet += _levels_lines(reports)
+        quiet += levels_lines(reports)
         quiet += without_limit_lines(evaluation, reports[0].results)
         quiet += [*undefined_reasons(reports), *unknown_lines(evaluation)]
     else:
@@ -303,7 +303,7 @@ def _within_lines(reports: Sequence[Report]) -> Lines:
         yield f"{what}: {', '.join(near)}"
 
 
-def _levels_lines(reports: Sequence[Report]) -> Lines:
+def levels_lines(reports: Sequence[Report]) -> Lines:
     """What levels=auto has taken, of each report where that differs."""
     taken = [(each.levels, report, key) for report in reports for key, each in report.results.items() if each.levels]
     alike = len({levels for levels, *_ in taken}) == 1
