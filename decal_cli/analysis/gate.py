@@ -141,6 +141,8 @@ def gate(
         of_what = "any rule that holds fails clearly" if family == "holm" else "a rule that holds fails clearly"
         looks = " at any look, of all looks at these rows in the order of the file," if anytime else ""
         rest = "" if undecided == "pass" else "; what is not shown fails as well, which this does not count"
+        if anytime and any(model.rows.cluster is not None for model in dataset.models):
+            rest += "; values are means of clusters, each of which counts once, when it is over"
         notes += (f"the chance that {of_what}{looks} is at most {100 * (1 - plan.confidence):.3g} %{rest}",)
     return GateOutcome(replace(evaluation, notes=notes), with_verdicts(rows, undecided))
 

@@ -99,7 +99,7 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
         if paths:
             stream = read_stream(paths, columns, *beside, AROUND.get().stdin)
         else:
-            roles: dict[str, Any] = {"time": data.time, "group": data.group or None, "cluster": data.cluster}
+            roles: dict[str, Any] = {name: data.said().get(name) for name in ("time", "group", "cluster")}
             stream = stream_from_arrays(data.source, data.label, columns, *beside, **roles)
         replay = begun or Replay(_new_plan(given, stream, columns.logit, whole_stream=not state))
         if state:

@@ -56,14 +56,15 @@ class Bounded:
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """What all looks up to these rows say of a mean. interval: holds at all looks with the chance of the confidence.
+    """What all looks up to these rows say of a mean. interval: holds at all looks with the chance of the confidence;
+    None where the bets rule out the mean of these rows itself, so that the rows have no one mean.
 
     chance: the anytime p-value of the bound, min(1, 1 / the largest wealth of who bets that the rule fails). since: the
     row from which on that was enough, from 1, None where it is not. shown: whether the opposite bet was enough.
     """
 
     value: float
-    interval: Interval
+    interval: Interval | None
     chance: float
     since: int | None
     shown: bool
@@ -85,16 +86,24 @@ def look(rows: Bounded, bound: float, at_most: bool, confidence: float) -> Looke
     )
 
 
-def sequence_interval(rows: Bounded, confidence: float) -> Interval:
-    """What holds the mean at all looks: the means that neither side's bets of half the risk have ruled out."""
+def sequence_interval(rows: Bounded, confidence: float) -> Interval | None:
+    """What holds the mean at all looks: the means that neither side's bets of half the risk have ruled out.
+
+    None where they have ruled out the mean of these rows: what holds each mean of changing rows is empty, or far off.
+    """
     enough = math.log(2 / (1 - confidence))
+
+    def ruled_out(mu: float, above: bool) -> bool:
+        return bool(_log_wealth(rows, mu, above).max(initial=0.0) >= enough)
+
     ends = []
     for above, far in ((True, rows.low), (False, rows.high)):
         near = float(rows.values.mean())
+        if ruled_out(near, above):
+            return None
         for _ in range(_STEPS):
             middle = (far + near) / 2
-            ruled_out = _log_wealth(rows, middle, above).max(initial=0.0) >= enough
-            far, near = (middle, near) if ruled_out else (far, middle)
+            far, near = (middle, near) if ruled_out(middle, above) else (far, middle)
         ends.append(far)
     return ends[0], ends[1]
 

@@ -347,6 +347,17 @@ def test_the_text_says_what_is_promised(decal: Decal) -> None:
     assert done.code == 1 and "clearly so from row" in text
 
 
+def test_a_rule_that_failed_and_holds_by_now_says_both(decal: Decal, tmp_path: Path) -> None:
+    path = tmp_path / "better.csv"
+    rows = ["p,y,c", *(f"0.6,0,a{k // 5}" for k in range(100)), *(f"0.6,1,b{k // 5}" for k in range(900))]
+    path.write_text("\n".join(rows) + "\n")
+    line = ("gate", path, "-s", "p", "-y", "y", "-t", "0.5", "--anytime", "-r", "accuracy>=.7")
+    done = decal(*line)
+    said = "0.9: within by 0.20 now, but the first 5 rows clearly failed; the mean changed along the way, so that"
+    assert done.code == 1 and said in done.text and "counts once" not in done.text
+    assert "values are means of clusters, each of which counts once" in decal(*line, "--cluster", "c").text
+
+
 def test_rows_are_only_added(decal: Decal, tmp_path: Path) -> None:
     header, *lines = Path(BINARY).read_text().splitlines()
     earlier, moved = tmp_path / "earlier.csv", tmp_path / "moved.csv"

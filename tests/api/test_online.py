@@ -31,6 +31,10 @@ def test_arrays_frames_and_files_give_what_the_command_prints(decal_line: dict, 
     for answer in (of_frame, of_arrays, of_file):
         assert answer.to_dict()["methods"] == decal_line["methods"]
         assert answer.judged.advice.action == "recalibrate-online"
+    site = np.arange(1500) % 3
+    named = decal.online({**columns, "site": site}, group="site", **GIVEN)
+    by_array = decal.online(columns, group=site, **GIVEN)
+    assert by_array.to_dict()["methods"] == named.to_dict()["methods"] != decal_line["methods"]
     assert "recalibrate-online with" in repr(of_frame)
     assert "Recalibrate online" in str(of_frame)
 

@@ -48,3 +48,10 @@ def test_the_interval_holds_the_mean_and_shrinks() -> None:
     assert narrow[0] < 0.3 < narrow[1] and narrow[1] - narrow[0] < 0.5 * (wide[1] - wide[0])
     # The fixed one is 1.96 standard errors to either side.
     assert 1.96 < (narrow[1] - narrow[0]) / 2 / (0.3 * 0.7 / 8000) ** 0.5 < 4
+
+
+def test_no_interval_holds_a_mean_that_changed() -> None:
+    """The first rows rule out all means below .9, the last ones all above .6: none is left, nor is an interval of 0."""
+    changed = np.repeat([1.0, 0.0], 500)
+    assert sequence_interval(Bounded(changed, 0.0, 1.0), 0.95) is None
+    assert sequence_interval(Bounded(np.tile([1.0, 0.0], 500), 0.0, 1.0), 0.95) is not None

@@ -115,18 +115,22 @@ def _finding(row: GateRow) -> str:
         sizes = [abs(each) for each in (row.estimate, *row.interval) if each]
         decimals = max(DIGITS, DIGITS - 1 - math.floor(math.log10(max(sizes, default=1))))
         value = rounded(row.estimate, row.interval, decimals)
-    distance, side = abs(row.distance), "at the bound"
+    distance, side, shown = abs(row.distance), "at the bound", _shown(row)
     if distance and row.bound is not None:
-        where = "within" if row.answer == "passed" else "over" if row.value > row.bound else "short"
+        holds = row.distance > 0  # now, where a sequence failed at an earlier look
+        where = "within" if holds else "over" if row.value > row.bound else "short"
         digits = 0 if distance.is_integer() else max(0, 1 - math.floor(math.log10(distance)))
         side = f"{where} by {short(round(distance, digits), digits)}"
-    return f"{value}{bound}: {side}{_shown(row)}"
+    changed = "; the mean changed along the way, so that no interval holds" if row.interval is None and shown else ""
+    return f"{value}{bound}: {side}{shown}{changed}"
 
 
 def _shown(row: GateRow) -> str:
     """What the rows show of it, and how many would show more."""
     if row.shown is None or row.rows is None:
         return ""
+    if row.since is not None and (row.distance or 0) > 0:
+        return f" now, but the first {many(row.since, 'row')} clearly failed"
     if row.since is not None:
         return f", clearly so from row {row.since:,} on"
     rows = many(row.rows, "row")
