@@ -470,11 +470,46 @@ class _World:
         return int(np.searchsorted(self.cells.score, score, side="left"))
 
 
-def share_range(t: Table, steps: Sequence[Switch], seed: Seed, confidence: float) -> tuple[float, float]:
-    """Shares s of the possible utility for which (what is won) - s (what is possible) is 0 but for noise.
-
-    This is Fieller's interval: where what is possible is 0 but for noise, every share fits, and there is no interval.
+class Shares(NamedTuple):
+    """What is won over the better constant action, and what the best threshold would win; and in draws of a smoothed
+    world, less what these are there, what chance adds to both, (2, draws).
     """
+
+    won: float
+    possible: float
+    errors: Floats
+
+    def need_possible(self, confidence: float) -> None:
+        """Undefined where what is possible is 0 but for noise."""
+        if self.possible <= np.quantile(self.errors[1], (1 + confidence) / 2):
+            raise Undefined("what these scores can give is within its noise")
+
+    @property
+    def chance(self) -> float:
+        """What chance adds to won / possible on average, to first order."""
+        self.need_possible(0.95)
+        of_won, of_possible = self.errors.mean(axis=1)
+        return float((of_won - of_possible * min(self.won / self.possible, 1.0)) / self.possible)
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Shares s of the possible utility for which (what is won) - s (what is possible) is 0 but for noise.
+
+        This is Fieller's interval: where what is possible is 0 but for noise, every share fits, and there is none.
+        """
+        self.need_possible(confidence)
+        drawn_left = self.errors[0] - _SHARES[:, None] * self.errors[1]
+        low, high = np.quantile(drawn_left, ((1 - confidence) / 2, (1 + confidence) / 2), axis=1)
+        # Noise makes what is possible look larger; less so than in a smooth world where few rows fall short of it.
+        high = np.maximum(high, high - drawn_left.mean(axis=1))
+        left = self.won - _SHARES * self.possible
+        held = np.flatnonzero((low <= left) & (left <= high))
+        if not len(held) or held[-1] == len(_SHARES) - 1:
+            raise Undefined("what these scores can give is within its noise")
+        return float(_SHARES[held[-1]]), float(_SHARES[held[0]])
+
+
+def shares_of(t: Table, steps: Sequence[Switch], seed: Seed) -> Shares:
+    """What is won and what is possible on these rows, and how far both are off in draws."""
     world = _World(t, [step.now for step in steps], N_CELLS)
 
     def parts(worth_of: Callable[[float], Floats]) -> Floats:
@@ -486,19 +521,8 @@ def share_range(t: Table, steps: Sequence[Switch], seed: Seed, confidence: float
         return np.asarray(total)
 
     errors = parts(world.drawn(seed, "task")) - parts(world.true)[:, None]
-    won, possible = parts(world.seen)
-    tails = (1 - confidence) / 2, (1 + confidence) / 2
-    if possible <= np.quantile(errors[1], tails[1]):
-        raise Undefined("what these scores can give is within its noise")
-    drawn_left = errors[0] - _SHARES[:, None] * errors[1]
-    low, high = np.quantile(drawn_left, tails, axis=1)
-    # Noise makes what is possible look larger; less so than in a smooth world where few rows fall short of it.
-    high = np.maximum(high, high - drawn_left.mean(axis=1))
-    left = won - _SHARES * possible
-    held = np.flatnonzero((low <= left) & (left <= high))
-    if not len(held) or held[-1] == len(_SHARES) - 1:
-        raise Undefined("what these scores can give is within its noise")
-    return float(_SHARES[held[-1]]), float(_SHARES[held[0]])
+    won, possible = parts(world.seen).tolist()
+    return Shares(won, possible, errors)
 
 
 def threshold_range(t: Table, threshold: float, seed: Seed, confidence: float) -> tuple[float, float]:

@@ -96,7 +96,10 @@ def intervals(
         if isinstance(of_a, Biased) and isinstance(of_b, Biased):
             # Chance adds more to the score with more levels, and draws of the same rows do not say how much.
             half, seed = (each[1] - each[0]) / 2, Seed(a.seed)
-            middle = rest[spec] - (of_b.chance(seed) - of_a.chance(seed))
+            try:
+                middle = rest[spec] - (of_b.chance(seed) - of_a.chance(seed))
+            except Undefined:
+                continue
             each = middle - half, middle + half
         low, high = spec.declared.form(a.of_classes).bounds(a.task)
         intervals[spec] = holding(within(each, (low - high, high - low)), rest[spec])

@@ -18,7 +18,7 @@ from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import decisions, gaps, label_shift, regret_cells
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.decisions import Acting, Decisions
-from decal_cli.metrics.declare import Measured, family, like, metric, null_of
+from decal_cli.metrics.declare import Biased, Measured, family, like, metric, null_of
 from decal_cli.metrics.families.ranking import auc_interval, delong
 from decal_cli.metrics.gaps import AtLevels, need_rows
 from decal_cli.metrics.label_shift import ReferenceScores
@@ -76,10 +76,12 @@ def utility_share(t: Table, task: Task) -> Measured:
     value = min(won / (task.u_delta * headroom), 1.0)
 
     def interval(confidence: float, seed: Seed) -> Interval:
-        ends = crossfit.share_range(t, crossfit.switches(task), seed, confidence)
-        return intervals.holding(ends, value)
+        return intervals.holding(shares(seed).interval(confidence), value)
 
-    return Measured(value, interval)
+    def shares(seed: Seed) -> crossfit.Shares:
+        return crossfit.shares_of(t, crossfit.switches(task), seed)
+
+    return Biased(value, interval, lambda seed: shares(seed).chance)
 
 
 @metric("Net benefit", "higher", "share", cite("Vickers and Elkin 2006"), (-math.inf, 1), shown=True, interval="normal")
