@@ -117,7 +117,8 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     if state:
         write_whole(state.path, state_text(replay).encode(), "state")
         notes += (f"state {state.path} had {many(before, 'row')}, and has {replay.rows:,} now",)
-    plan = replace(plan, decision=replay.plan.task)
+    of = replay.plan
+    plan = replace(plan, decision=of.task, confidence=of.confidence, seed=of.seed)
     evaluation = Evaluation(plan, stream.inputs, stream.columns, stream.guessed, notes, ())
     return OnlineAnswer(
         Replayed(Judged(replay), evaluation, given.terms, judge_online(rules, replay)),

@@ -51,7 +51,7 @@ def run(model: str, file: str, missing: Any, output: str, name: str | None, forc
 
     n_scored = _write(output, parts(), "new score", lambda added: _added_text(saved, added))
     if "prevalence" in saved.fitted_on:
-        say(f"The model is calibrated for a population with {shares_text(saved.fitted_on['prevalence'])}.")
+        say(f"The model is for a population with {shares_text(saved.fitted_on['prevalence'])}.")
     if n_unseen:
         has = "has" if n_unseen == 1 else "have"
         rows_with = f"{n_unseen:,} of {many(n_scored, 'row')} {has}"

@@ -387,7 +387,7 @@ def _indicators(rows_of: Ints, most: int) -> Ints:
     frequent = np.sort(frequent[rows_of[frequent] >= MIN_CATEGORY_ROWS])
     indicator[frequent] = np.arange(len(frequent))
     others = rows_of[np.setdiff1d(present, frequent)].sum()
-    if others and len(frequent):
-        # What no row taught counts as one of them.
+    if others >= MIN_CATEGORY_ROWS and len(frequent):
+        # What no row taught counts as one of them. Of fewer others a regression would learn too much for it.
         indicator[indicator < 0] = len(frequent)
     return indicator

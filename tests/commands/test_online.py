@@ -309,6 +309,16 @@ def test_any_cutting_of_clusters_gives_the_same_bytes(decal: Decal, tmp_path: Pa
     assert decal("apply", "4.json", ahead, "-o", "scored.parquet").code == 0
 
 
+def test_what_goes_on_says_the_confidence_and_seed_it_was_begun_with(decal: Decal, tmp_path: Path) -> None:
+    columns = columns_of()
+    first, later = (write_stream(tmp_path / f"{at}.csv", columns, at, at + 300) for at in (0, 300))
+    begun = ("--state", "state.json", "--confidence", "0.9", "--seed", "7")
+    assert "conf:0.9|seed:7|" in decal("online", first, *ON_LINE, *begun).text
+    assert "conf:0.9|seed:7|" in decal("online", later, "-y", "y", "--state", "state.json").text
+    alone = decal("online", later, *ON_LINE, "--method", "as-it-is").text
+    assert "not calibrated: no recalibrator without random numbers was replayed." in alone
+
+
 def test_rows_without_labels_are_scored_as_the_replay_later_does(decal: Decal, tmp_path: Path) -> None:
     columns = columns_of()
     first = write_stream(tmp_path / "first.csv", columns, 0, 400)

@@ -106,6 +106,14 @@ def test_frequent_categories_have_indicators_and_the_others_one() -> None:
     assert encoder.unseen(category_features(np.array([0, 1, 2, -1]), ("a", "new", "d"))).tolist() == [0, 1, 0, 0]
 
 
+def test_others_that_are_too_few_have_no_indicator() -> None:
+    """Two rows of label 1 had one: for a category that no row taught, refit said .9, where .4 of rows have label 1."""
+    codes = np.repeat([0, 1, 2, -1], [200, 100, 100, 2])
+    encoder, rows = encoded(labelled(codes, tuple("abc"), np.append(np.arange(400) % 5 < 2, [1, 1])), seed=0)
+    assert encoder.categories[0].indicator.tolist() == [0, 1, 2, -1, -1]
+    assert rows.matrix[-2:, 1:-1].sum() == 0
+
+
 def test_two_categories_are_one_indicator() -> None:
     codes = np.repeat([0, 1], [30, 10])
     encoder, rows = encoded(labelled(codes, ("no", "yes"), np.arange(40) % 2), seed=0)

@@ -67,8 +67,8 @@ class FittedPage(WrittenResult):
         yield Paragraph(f"({fitting.chosen.key}), fitted to {rows}{written}", strong=method.title)
         population, calibrated, differences = fitting.judged.population, "", fitting.differences
         if population is not None:
-            moved = "" if population.kept else "; it takes scores as they come, and moves them there itself"
-            calibrated = f"The model is calibrated for a population with {shares_text(population.prevalence)}{moved}."
+            moved = "" if population.kept else "; it takes scores as they come"
+            calibrated = f"The model is for a population with {shares_text(population.prevalence)}{moved}."
         said = fitting.why, calibrated, note_of(fitting.model), f"Evaluated {how_judged(fitting)}:"
         yield from (Paragraph(text, close=True) for text in said if text)
         if fitting.gain is not None:

@@ -335,8 +335,8 @@ class Replayed(WrittenResult):
     def _headline(self) -> str:
         """The action, and why."""
         advice = self.judged.advice
-        why = ", which is not calibrated: no recalibrator without random numbers clearly wins"
-        wrong = why if self.judged.alarm else ""
+        none = "no recalibrator without random numbers " + ("clearly wins" if self.plan.candidates else "was replayed")
+        wrong = f", which is not calibrated: {none}" if self.judged.alarm else ""
         at = "" if advice.threshold is None else f": act on the score from {short(advice.threshold, 3)}"
         if advice.action == "keep" and self.plan.score is None:
             return "There is no score: nothing is advised."
