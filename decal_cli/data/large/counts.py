@@ -108,12 +108,22 @@ class Counts(ABC):
         return replace(self, columns={name: values[which] for name, values in self.columns.items()})
 
     def scaled(self) -> Self:
-        """These counts with weights times the power of two that brings their mean near 1, as for single rows."""
+        """These counts with weights of a mean near 1, as for single rows: over a power of two, or over equal weights.
+
+        Where all weights are equal, the rows have none.
+        """
         if not self.weighted:
             return self
-        rows = self.rows[0]
-        scale = 2.0 ** -np.round(np.log2(float(self.columns["n"][rows > 0].sum()) / float(rows.sum())))
-        columns = {name: values * scale ** _POWERS.get(name, 0) for name, values in self.columns.items()}
+        of, (rows, ones) = self.columns, self.rows
+        count, n, n2 = (float(each[rows > 0].sum()) for each in (rows, of["n"], of["n2"]))
+        equal = count * n2 <= n**2 * (1 + _NOISE * count)
+        unit = n / count if equal else 2.0 ** np.round(np.log2(n / count))
+        columns = {name: values / unit ** _POWERS.get(name, 0) for name, values in of.items()}
+        if equal:
+            squared = {name for name, power in _POWERS.items() if power == 2}
+            columns = {name: values for name, values in columns.items() if name not in squared}
+            whole = {"n": of["rows"], "pos": ones}
+            columns |= {name: values for name, values in whole.items() if name in of}
         return replace(self, columns=columns)
 
     def squares(self, name: str) -> Floats:

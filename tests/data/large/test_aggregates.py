@@ -1,6 +1,7 @@
 """Counts in place of rows: the same numbers, and one line for counts that cannot be."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import decal_cli
 from decal_cli.data.large import aggregates
 from decal_cli.errors import DecalError
 from decal_cli.limits import HELD_BYTES_OF_ROW
+from tests.helpers.cells import cells_of
 from tests.helpers.command import Decal, refusal
 from tests.helpers.counted_rows import export_counts
 
@@ -67,6 +69,21 @@ def test_sums_of_equal_weights_are_taken_however_they_are_rounded(weight: float)
     columns["n2"] = n2 * np.where(rows == 7, 1 - 1e-6, 1)
     with pytest.raises(DecalError, match=r"row 7: .* cannot be the sum of squared weights"):
         decal_cli.evaluate(pd.DataFrame(columns), aggregated=True, metrics="brier")
+
+
+@pytest.mark.parametrize("of_cells", [False, True])
+def test_equal_weights_are_no_weights(of_cells: bool) -> None:
+    data = rows().assign(w=2.7)
+
+    def numbers(weighted: bool) -> dict[str, Any]:
+        weight = data["w"] if weighted else None
+        counts = cells_of(data["p"], data["y"], weight) if of_cells else levels(data, weighted=weighted)
+        answer = decal_cli.evaluate(counts, aggregated=True, threshold=0.3, metrics=("ece", "ece_null", "brier"))
+        return {name: (answer[name].value, answer[name].interval) for name in ("ece", "ece_null", "brier")}
+
+    for name, (value, ends) in numbers(True).items():
+        plain = numbers(False)[name]
+        assert (value, *ends) == pytest.approx((plain[0], *plain[1]), rel=1e-12), name
 
 
 def test_so_many_rows_are_held_and_fewer_with_more_columns(monkeypatch: pytest.MonkeyPatch) -> None:
