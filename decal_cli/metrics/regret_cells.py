@@ -146,8 +146,8 @@ class RowCells:
 
     def null(self, rng: Generator) -> Floats:
         """The value in draws of labels from the mean scores of cells, shape (N_NULL_DRAWS,)."""
-        cells = self.cells
-        pos = np.array([cells.design.relabelled(cells, rng, cells.score)[0] for _ in range(gaps.N_NULL_DRAWS)])
+        cells = self.cells.with_free_levels
+        pos = np.array([cells.null(rng).pos for _ in range(gaps.N_NULL_DRAWS)])
         lost = (each.lost(rate) for each, rate in zip(self.bins, (pos / cells.n).T, strict=True))
         return np.asarray(sum(lost), dtype=np.float64)
 
@@ -260,8 +260,8 @@ class ScoreCells:
         return self.task.u_delta * low, self.task.u_delta * min(high, 1.0)
 
     def null(self, rng: Generator) -> Floats:
-        cells, at = self.cells, np.array(self.task.thresholds)[:, None]
-        draws = (cells.design.relabelled(cells, rng, cells.score)[0] for _ in range(gaps.N_NULL_DRAWS))
+        cells, at = self.cells.with_free_levels, np.array(self.task.thresholds)[:, None]
+        draws = (cells.null(rng).pos for _ in range(gaps.N_NULL_DRAWS))
         return self.task.u_delta * np.array([self.parts.lost((pos - at * cells.n) / cells.total) for pos in draws])
 
 

@@ -289,6 +289,11 @@ class Design(Sampling):
             sampling = Products(squares, self.gram)
         return Units(label, flat, sampling, share_known, float(flat.sum()) ** 2 / float(squares.sum()))
 
+    @property
+    def within_cells(self) -> Design:
+        """The design of independent rows of which the positives of each cell vary as they do in these rows."""
+        return self
+
     def need_folds(self) -> None:
         """Raise Undefined where there are too few clusters to hold some out."""
 
@@ -492,7 +497,6 @@ class Clustered(Design):
         self.times = times
         self.effect = effect
         self.weighted = rows.weighted
-        self._residuals = np.empty(0), np.empty(0)
 
     @classmethod
     def of_rows(cls, rows: RowsOfCells, size: int, score: Floats) -> Clustered:
@@ -641,21 +645,42 @@ class Clustered(Design):
         return list(zip(*self.of_folds(fold), designs, strict=True))
 
     def relabelled(self, cells: Counted, rng: np.random.Generator, chance: Floats) -> tuple[Counts, Design]:
-        """Draw positives with the covariance that clusters give to labels less these chances.
+        """Draw positives, of which labels in a cluster correlate as the design effect says.
 
-        Where there are too many cells for `gram`, draw the labels of as many independent rows as there are effective
-        ones.
+        The part of a label that is its own is drawn as of independent rows, the rest as a normal number of its cluster.
+        Where there are too many cells for `gram`, every cell is drawn by itself.
         """
-        if self.gram is None:
-            return joined([cells]).relabelled(cells, rng, chance)
-        # The root of the covariance of positives less their chances is kept for the next draw.
-        known, root = self._residuals
-        if not np.array_equal(known, chance):
-            root = root_of(residual_products(self.gram, chance))
-            self._residuals = chance, root
+        if self._root_of_all is None:
+            return self.within_cells.relabelled(cells, rng, chance)
+        expected = cells.n * chance
+        own = self._alone.relabelled(cells, rng, chance)[0] - expected
         # Not by the linear algebra library: in many small products its threads only wait for each other.
-        off = np.einsum("ij,j->i", root, rng.standard_normal(len(root)))
-        return np.clip(cells.n * chance + off, 0.0, cells.n), self
+        shared = np.einsum("ij,j->i", self._root_of_all, rng.standard_normal(self.size))
+        shared *= np.sqrt(chance * (1 - chance))
+        return expected + math.sqrt(1 - self.correlation) * own + math.sqrt(self.correlation) * shared, self
+
+    @cached_property
+    def correlation(self) -> float:
+        """That of the labels less the scores of two rows in one cluster, by the design effect; from 0 to 1."""
+        most = float(self.times @ self._totals**2) * self.effect / float(self.sums_of_labels.sum())
+        return min((self.effect - 1) / (most - 1), 1.0) if most > 1 else 0.0
+
+    @cached_property
+    def within_cells(self) -> Design:
+        """The design of independent rows of which the positives of each cell vary as they do in these clusters."""
+        rows, clusters = self.rows, len(self.times)
+        key, place = np.unique(rows.cell.astype(np.int64) * clusters + rows.unit, return_inverse=True)
+        cell, unit = np.divmod(key, clusters)
+        together = np.bincount(cell, np.bincount(place, rows.weight) ** 2 * self.times[unit], self.size)
+        n2, ones = (each / self.effect for each in self.own)
+        within = n2 + self.correlation * (together - n2)
+        return weighted(within, ratio(ones, n2) * within)
+
+    @cached_property
+    def _alone(self) -> Design:
+        """The design of these rows if each were sampled by itself."""
+        n2, ones = (each / self.effect for each in self.own)
+        return weighted(n2, ones)
 
     def part(self, cells: Counted, neg: Floats, pos: Floats) -> Design:
         return joined([cells]).part(cells, neg, pos)
@@ -729,6 +754,13 @@ class Clustered(Design):
     def _root(self) -> Floats | None:
         """A root of the covariance of the clusters' counts, (2m, 2m); None where there are too many cells."""
         return None if self.gram is None else root_of(self.gram)
+
+    @cached_property
+    def _root_of_all(self) -> Floats | None:
+        """As `_root`, of the counts of both labels together, (m, m)."""
+        if self.gram is None:
+            return None
+        return root_of(self.gram.reshape(2, self.size, 2, self.size).sum(axis=(0, 2)))
 
 
 def root_of(covariance: Floats) -> Floats:

@@ -233,6 +233,12 @@ class Table(Counted, Remembering):
             raise Undefined("the resample is empty")
         return Table(self.score[some], n[some], pos[some], design.select(some))
 
+    @property
+    def with_free_levels(self) -> Table:
+        """This table with independent rows: in each level as many as vary as much as those of its clusters."""
+        design = self.design.within_cells
+        return self if design is self.design else replace(self, design=design)
+
     def null(self, rng: np.random.Generator) -> Table:
         """These scores with labels drawn as if every score were the true probability."""
         pos, design = self.design.relabelled(self, rng, self.score)

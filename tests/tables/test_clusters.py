@@ -305,3 +305,33 @@ def test_rows_of_an_entry_lie_evenly_with_its_mean_and_spread() -> None:
     parted = entries.parted(np.array([[1.0, 3.0], [0.0, 0.0]]), mean, spread, ends)
     by_cluster_and_cell = np.bincount(2 * parted.behind.unit + parted.behind.cell, parted.rows, 4)
     assert by_cluster_and_cell.tolist() == [0.0, 3.0, 1.0, 0.0]
+
+
+NULLS = ("ece_null", "ece_exact_null", "k2_null", "cdl_null", "v_cdl_null", "cfdl_null", "concavity_gap_null")
+
+
+def test_chance_counts_the_rows_of_a_cluster_where_they_are_together() -> None:
+    """Copies of a row say as much as one. Rows of different scores say more, however alike their labels are."""
+    rng = np.random.default_rng(5)
+    score = np.repeat([0.1, 0.3, 0.6, 0.9], 40)
+    label = (rng.random(160) < score).astype(np.uint8)
+    for key in NULLS:
+        plain = value_of(key, table.tabulate(score, label), TASK)
+        copies = table.tabulate(np.repeat(score, 5), np.repeat(label, 5), None, np.repeat(np.arange(160), 5))
+        assert value_of(key, copies, TASK) == pytest.approx(plain, rel=0.15, abs=5e-4), key
+        # A cluster has a row of each score: the design effect is 4, and each level has as many clusters as rows.
+        ranked = (np.tile(rng.permuted(np.arange(40) + 0.5) / 40, 4) < score).astype(np.uint8)
+        apart = table.tabulate(score, ranked, None, np.tile(np.arange(40), 4))
+        assert apart.design.effect > 2
+        assert value_of(key, apart, TASK) == pytest.approx(plain, rel=0.15, abs=5e-4) or key == "concavity_gap_null"
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.02])
+def test_chance_of_rows_that_clusters_do_not_tie_is_that_of_independent_ones(rate: float) -> None:
+    """On one row in each cell, and of rare labels: there normal numbers were cut at no row and at all of them."""
+    rng = np.random.default_rng(6)
+    score = np.clip(rate * 2 * rng.random(300), 1e-4, 1)
+    label = (rng.random(300) < score).astype(np.uint8)
+    plain, pairs = table.tabulate(score, label), table.tabulate(score, label, None, np.arange(300) // 2)
+    for key in ("ece_null", "cdl_null(levels=exact)", "cfdl_null(levels=exact)", "concavity_gap_null"):
+        assert value_of(key, pairs, TASK) == pytest.approx(value_of(key, plain, TASK), rel=0.1, abs=1e-4), key

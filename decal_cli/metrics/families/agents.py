@@ -530,7 +530,7 @@ def _threshold(t: Table, curve_of: CurveOf) -> float:
 
 @once
 def _null_draws(t: Table, kinks: int, levels: Levels, seed: Seed) -> Floats:
-    used, rng = at_levels(t, levels), seed.generator("agents")
+    used, rng = at_levels(t, levels).with_free_levels, seed.generator("agents")
     if len(used) > _MAX_DENSE_LEVELS:
         return gaps.null_draws(used, lambda table: _worst_agent(table, of_levels, kinks).loss, rng)
     rows, n = gaps.whole_rows(used), used.n * 1.0
