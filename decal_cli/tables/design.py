@@ -661,7 +661,7 @@ class Clustered(Design):
 
     @cached_property
     def correlation(self) -> float:
-        """That of the labels less the scores of two rows in one cluster, by the design effect; from 0 to 1."""
+        """Correlation of labels less scores of two rows in one cluster, by the design effect; from 0 to 1."""
         most = float(self.times @ self._totals**2) * self.effect / float(self.sums_of_labels.sum())
         return min((self.effect - 1) / (most - 1), 1.0) if most > 1 else 0.0
 
