@@ -470,7 +470,7 @@ class _World:
         return int(np.searchsorted(self.cells.score, score, side="left"))
 
 
-class Shares(NamedTuple):
+class ShareOfPossible(NamedTuple):
     """What is won over the better constant action, and what the best threshold would win; and in draws of a smoothed
     world, less what these are there, what chance adds to both, (2, draws).
     """
@@ -508,7 +508,7 @@ class Shares(NamedTuple):
         return float(_SHARES[held[-1]]), float(_SHARES[held[0]])
 
 
-def shares_of(t: Table, steps: Sequence[Switch], seed: Seed) -> Shares:
+def share_of_possible(t: Table, steps: Sequence[Switch], seed: Seed) -> ShareOfPossible:
     """What is won and what is possible on these rows, and how far both are off in draws."""
     world = _World(t, [step.now for step in steps], N_CELLS)
 
@@ -522,7 +522,7 @@ def shares_of(t: Table, steps: Sequence[Switch], seed: Seed) -> Shares:
 
     errors = parts(world.drawn(seed, "task")) - parts(world.true)[:, None]
     won, possible = parts(world.seen).tolist()
-    return Shares(won, possible, errors)
+    return ShareOfPossible(won, possible, errors)
 
 
 def threshold_range(t: Table, threshold: float, seed: Seed, confidence: float) -> tuple[float, float]:

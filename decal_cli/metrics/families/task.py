@@ -76,12 +76,12 @@ def utility_share(t: Table, task: Task) -> Measured:
     value = min(won / (task.u_delta * headroom), 1.0)
 
     def interval(confidence: float, seed: Seed) -> Interval:
-        return intervals.holding(shares(seed).interval(confidence), value)
+        return intervals.holding(share(seed).interval(confidence), value)
 
-    def shares(seed: Seed) -> crossfit.Shares:
-        return crossfit.shares_of(t, crossfit.switches(task), seed)
+    def share(seed: Seed) -> crossfit.ShareOfPossible:
+        return crossfit.share_of_possible(t, crossfit.switches(task), seed)
 
-    return Biased(value, interval, lambda seed: shares(seed).chance)
+    return Biased(value, interval, lambda seed: share(seed).chance)
 
 
 @metric("Net benefit", "higher", "share", cite("Vickers and Elkin 2006"), (-math.inf, 1), shown=True, interval="normal")
