@@ -24,8 +24,9 @@ from decal_cli.numbers import many
 from decal_cli.tables.features import CODED, MISSING_CODE, PLURALS, Features, Kind, kinds_text, names_of
 from decal_cli.tables.raw_texts import MAX_CHARACTERS
 
-_CLOCK = r"\d\d:\d\d(:\d\d(\.\d+)?)?"
-DATE = re.compile(rf"\d{{4}}-\d\d-\d\d([ T]{_CLOCK}(Z|[+-]\d\d(:?\d\d)?)?)?|{_CLOCK}")
+_CLOCK, _ZONE = r"\d\d:\d\d(:\d\d(\.\d+)?)?", r"(Z|[+-]\d\d(:?\d\d)?)"
+# Hours such as 09:00-17:00 are no time of day in a zone.
+DATE = re.compile(rf"\d{{4}}-\d\d-\d\d([ T]{_CLOCK}{_ZONE}?)?|{_CLOCK}|\d\d:\d\d:\d\d(\.\d+)?{_ZONE}")
 """A date, an instant or a time of day as ISO 8601 writes it."""
 _FINER = re.compile(r"(\.\d{6})\d+")
 """Digits of a second beyond microseconds."""
@@ -120,7 +121,7 @@ def microseconds_of_texts(texts: Sequence[str]) -> np.ndarray | None:
     for zone in (None, "UTC"):
         here = np.flatnonzero(np.array(zoned) == (zone is not None))
         cut = [_FINER.sub(r"\1", texts[int(k)]) for k in here]
-        cut = [text if "-" in text else f"1970-01-01T{text}" for text in cut]
+        cut = [f"1970-01-01T{text}" if text[2] == ":" else text for text in cut]
         try:
             instants = pa.array(cut, pa.string()).cast(pa.timestamp("us", tz=zone))
         except pa.ArrowInvalid:

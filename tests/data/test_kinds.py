@@ -76,6 +76,7 @@ def test_every_kind_is_the_same_from_every_format(tmp_path: Path, form: str) -> 
         (["2024-02-29T12:00:00Z", "2024-02-29T12:00:00+06:00"], "date", [DAYS + 0.5, DAYS + 0.25]),
         (["2024-02-29 12:00:00+00", "2024-02-29 12:00:00.5+06"], "date", [DAYS + 0.5, DAYS + 0.25 + 0.5 / 86_400]),
         (["12:00", "18:00:00.000000"], "date", [0.5, 0.75]),
+        (["12:00:00.5+00", "18:00:00-06:00"], "date", [0.5 + 0.5 / 86_400, 1]),
         (["TRUE", "false"], "boolean", [1, 0]),
         ([None, "NA"], "missing", [np.nan, np.nan]),
         (pa.array([float("nan"), None]), "missing", [np.nan, np.nan]),
@@ -83,6 +84,7 @@ def test_every_kind_is_the_same_from_every_format(tmp_path: Path, form: str) -> 
         (["1", "2"], "category", ("1", "2")),
         (["2024-02-29", "2024-02-30"], "category", ("2024-02-29", "2024-02-30")),
         (["12:00", "24:60"], "category", ("12:00", "24:60")),
+        (["09:00-12:00", "09:00-17:00"], "category", ("09:00-12:00", "09:00-17:00")),
         (["2024-02-29", "soon"], "category", ("2024-02-29", "soon")),
         (["true", "maybe"], "category", ("maybe", "true")),
         (pa.array(["b", "a"]).dictionary_encode(), "category", ("a", "b")),
@@ -292,7 +294,10 @@ LISTS = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]
 @pytest.mark.parametrize("second", [LISTS[1], None], ids=["whole", "one is null"])
 def test_an_embedding_column_is_a_matrix(tmp_path: Path, kind: pa.DataType, second: list[float] | None) -> None:
     lists = [LISTS[0], second, *LISTS[2:]]
-    for form in ("parquet", "feather", "arrow-stream", "jsonl"):
+    fixed_with_gaps = second is None and pa.types.is_fixed_size_list(kind)
+    # Pyarrow 17 writes no such list as Parquet.
+    cannot_write = fixed_with_gaps and pa.__version__.startswith("17.")
+    for form in ("feather", "arrow-stream", "jsonl", *(() if cannot_write else ("parquet",))):
         path = write_columns(tmp_path, {**FOUR_ROWS, "emb": pa.array(lists, kind)}, form)
         (model,) = read([path], Columns(features=("emb",))).models
         assert model.feature_names == ("emb",) and model.rows.matrix.dtype == np.float64
