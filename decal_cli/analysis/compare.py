@@ -232,9 +232,8 @@ class _Both:
     def _difference(self, spec: MetricSpec) -> Difference:
         a, b = self.a.results[spec.key], self.b.results[spec.key]
         if a.value is None or b.value is None:
-            sides = [(report.model, side.reason) for report, side in ((self.a, a), (self.b, b)) if side.value is None]
-            names = "" if len(sides) == 2 and a.reason == b.reason else f"{sides[0][0]}: "
-            return Difference(a, b, Result(None, None, f"{names}{sides[0][1]}"))
+            sides = [f"{report.model}: {side.reason}" for report, side in ((self.a, a), (self.b, b)) if side.reason]
+            return Difference(a, b, Result(None, None, a.reason if a.reason == b.reason else "; ".join(sides)))
         if any(side.within is not None and side.within.bound for side in (a, b)):
             of_decisions = {*spec.declared.needs} <= {Decisions, Acting}
             unknown = Result(None, None, AT_NO_EDGE if of_decisions else NOT_EXACT)

@@ -99,7 +99,9 @@ def plan_rows(
     if half_width is not None and not 0 < half_width < math.inf:
         raise DecalError(f"{Hint('half_width', f'{half_width:g}')} is no width above 0", "give for example 0.01")
     for rule in rules:
-        if rule.over or rule.change or rule.baseline or rule.counted or rule.scope:
+        # upper(metric)<=bound passes where the rows show that metric<=bound holds.
+        apart = rule.over not in ("", "upper" if rule.at_most else "lower")
+        if apart or rule.change or rule.baseline or rule.counted or rule.scope:
             raise DecalError(
                 f"rule {rule.text!r} is not of one metric of all rows", "write 'metric<=bound', such as 'brier<=0.2'"
             )

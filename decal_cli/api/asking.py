@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -22,6 +23,7 @@ from decal_cli.data.large.engines.connections import Engine
 from decal_cli.data.words import text_of
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.declarations.option import keys_of
+from decal_cli.declarations.spec import apart
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint, Verb
 from decal_cli.limits import MAX_UTILITY
@@ -188,11 +190,12 @@ def asked(
     others: further nouns of the verb. Errors: TypeError for a keyword that no noun has.
     """
     labels = None if decision is None or is_decision(decision) else decision
-    if isinstance(decision, Data) or (isinstance(labels, str) and isinstance(data, Data) and data.label is not None):
-        shown = "Data" if isinstance(decision, Data) else repr(labels)
+    noun = Data.of(data)
+    if isinstance(decision, Data) or (labels is not None and keywords.get("label", noun.label) is not None):
+        shown = "Data" if isinstance(decision, Data) else reprlib.repr(labels)
         fix = "data come first, then the decision, such as 0.3; all else is named, as in method='isotonic'"
         raise DecalError(f"{shown} stands where the decision does", fix)
-    nouns: list[Any] = [Data.of(data), Decision.of(None if labels is not None else decision)]
+    nouns: list[Any] = [noun, Decision.of(None if labels is not None else decision)]
     nouns += [nouns[1].terms, statistics or Statistics(), *others]
     if labels is not None:
         nouns[0] = replace(nouns[0], label=labels)
@@ -229,6 +232,11 @@ def names_of(what: str, given: Any) -> tuple[str, ...]:
     if wrong := [each for each in listed if not isinstance(each, str)]:
         raise DecalError(f"{what}= holds {wrong[0]!r}, which is not a text", "give a text, or a list of texts")
     return listed
+
+
+def parts_of(what: str, given: Any) -> tuple[str, ...]:
+    """The names of metrics or methods; a text may hold several: 'ece(bins=20),auc'."""
+    return tuple(name for text in names_of(what, given) for name in apart(text))
 
 
 def paths_of(data: Any) -> list[str]:
@@ -346,7 +354,7 @@ def whole(name: str, value: Any) -> int:
 
 def metrics_of(given: Names) -> tuple[MetricSpec, ...]:
     """The named metrics; none where none are named, or all by one word."""
-    return () if given in (ALL, QUICK) else tuple(dict.fromkeys(map(parse, names_of("metrics", given))))
+    return () if given in (ALL, QUICK) else tuple(dict.fromkeys(map(parse, parts_of("metrics", given))))
 
 
 def choices_of(
@@ -360,7 +368,7 @@ def choices_of(
 
 def methods_of(given: Names) -> tuple[MethodSpec, ...]:
     """The named methods; none where none are named."""
-    return tuple(dict.fromkeys(map(method_of, names_of("methods", given))))
+    return tuple(dict.fromkeys(map(method_of, parts_of("methods", given))))
 
 
 def method_of(text: str) -> MethodSpec:

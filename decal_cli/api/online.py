@@ -12,7 +12,7 @@ from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, needs_scor
 from decal_cli.analysis.online.replay import Replay, predicted_columns
 from decal_cli.analysis.online.state_file import check_goes_on, state_text, unknown_rows
 from decal_cli.api.answer import OnlineAnswer
-from decal_cli.api.asking import Asked, asked, names_of, paths_of, real, whole
+from decal_cli.api.asking import Asked, asked, names_of, parts_of, paths_of, real, whole
 from decal_cli.api.nouns import OF_STREAM, Data, DecisionLike, Names, OverTime, Rules, Source, Statistics
 from decal_cli.api.words import AROUND, computing, spoken
 from decal_cli.data import Stream, read_stream
@@ -84,7 +84,7 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     columns = given.columns(named=bool(paths))
     begun = state and state.begun
     if not begun:
-        specs = [parse(text) for text in names_of("methods", over_time.methods)]
+        specs = [parse(text) for text in parts_of("methods", over_time.methods)]
         scoreless = bool(specs) and not any(map(needs_score, specs)) and not columns.score
         beside = delay.column, False if scoreless else None
     else:
@@ -150,7 +150,7 @@ def _new_plan(given: Asked, stream: Stream, logit: bool, whole_stream: bool) -> 
         confidence=plan.confidence,
     )
     warm_up = WARM_UP if over_time.warm_up is None else whole("warm_up", over_time.warm_up)
-    return online_plan(names_of("methods", over_time.methods), warm_up, start)
+    return online_plan(parts_of("methods", over_time.methods), warm_up, start)
 
 
 class OnlineForecaster:

@@ -261,13 +261,12 @@ def gate(
             f"{Hint('margin')} rescales all rows by the range of these, so that added rows change earlier scores",
             f"give {Hint('logit')}, a map that is the same for all rows, or drop {Hint('anytime')}",
         )
-    plan = replace(
-        given.plan,
-        choices=ruling.choices_of(parsed),
-        intervals=given.plan.intervals or any(rule.needs_interval for rule in parsed),
-    )
     undecided: Any = kept.undecided and one_of("undecided", kept.undecided, get_args(gating.Undecided))
     family: Any = one_of("family", kept.family or "none", get_args(gating.Family))
+    # What rows show is known by intervals alone.
+    promised = kept.anytime or undecided == "pass" or family != "none"
+    shown = promised or any(rule.needs_interval for rule in parsed)
+    plan = replace(given.plan, choices=ruling.choices_of(parsed), intervals=given.plan.intervals or shown)
     baseline = earlier(kept.baseline, given, plan)
     rows = given.rows(plan.edges, pairs=any(rule.change == "delta" for rule in parsed))
     with computing() as progress:

@@ -15,6 +15,7 @@ from decal_cli.api.words import AROUND, computing
 from decal_cli.commands.streams import say
 from decal_cli.data import Batch, Columns, NewRows, Stream, Writer, format_of, read_times
 from decal_cli.data.output import STANDARD_OUTPUT, check_new, standard_output, whole_file
+from decal_cli.data.words import enumerated
 from decal_cli.errors import DecalError
 from decal_cli.learn.method import DECISION, THRESHOLD
 from decal_cli.learn.model_file import Saved, from_text
@@ -51,7 +52,11 @@ def run(model: str, file: str, missing: Any, output: str, name: str | None, forc
 
     n_scored = _write(output, parts(), "new score", lambda added: _added_text(saved, added))
     if "prevalence" in saved.fitted_on:
-        say(f"The model is for a population with {shares_text(saved.fitted_on['prevalence'])}.")
+        shares = saved.fitted_on["prevalence"]
+        say(f"The model is for a population with {shares_text(shares)}.")
+        if not saved.method.startswith("threshold"):
+            given = ",".join(f"{each}={share:.12g}" for each, share in shares.items()) if saved.classes else shares
+            say(f"The new score is of that population already: judge it with --prevalence {given} --keep-scores.")
     if n_unseen:
         has = "has" if n_unseen == 1 else "have"
         rows_with = f"{n_unseen:,} of {many(n_scored, 'row')} {has}"
@@ -88,8 +93,7 @@ def _added_text(saved: Saved, added: Sequence[str]) -> str:
     """A sentence that names each added column with its method, or says that only the threshold moves, not the score."""
     if saved.classes:
         return f"{len(added)} columns, {added[0]} to {added[-1]} (method: {saved.method})"
-    *others, last = added
-    columns = f"{', '.join(others)} and {last}" if others else last
+    columns, last = enumerated(added), added[-1]
     if not (added[0].startswith(THRESHOLD) and last.startswith(DECISION)):
         return f"{columns} (method: {saved.method})"
     return f"{columns} (method: {saved.method}; {saved.score} does not change, {last} holds the decisions)"

@@ -290,5 +290,7 @@ def value_of(declared: Option, given: Any) -> Any:
             with suppress(ValueError):
                 if text != given:
                     fix = f"write {words} {kind(float(text) / scale):g}"
+        if declared.line == "abstain" and ":" in given:
+            fix = f"give one price; `decal sweep --vary abstain={given}` goes through them"
         noun = "whole number" if kind is int else "number"
         raise DecalError(f"{words} {given!r} is not a {noun}", fix) from None

@@ -71,6 +71,11 @@ def listed(names: Sequence[str], most: int = MAX_LISTED) -> str:
     return f"{', '.join([*shown[: most - last], '...', *shown[len(names) - last :]])} ({len(names)} in all)"
 
 
+def enumerated(names: Sequence[str]) -> str:
+    """All of the names: 'a, b and c'."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
 def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     """The second items of pairs, by the first item."""
     groups: dict[K, list[V]] = {}

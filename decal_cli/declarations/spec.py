@@ -12,7 +12,6 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from decal_cli.errors import DecalError
-from decal_cli.hints import Hint
 
 
 class Between(NamedTuple):
@@ -191,10 +190,7 @@ class Registry(dict[str, D]):
         """'ece(bins=20)' -> Spec; a DecalError names the near match or the parameters there are."""
         match = _CALL.fullmatch(text)
         if match is None:
-            names = tuple(map(str.strip, text.split(",")))
             fix = f"write a name, or name(parameter=value): '{self.example}'"
-            if all(name in self for name in names):
-                fix = f"give {Hint(self.noun, names)}"
             raise DecalError(f"{self.noun} {text!r} does not parse", fix)
         declared = self.named(match["name"])
         known = {parameter.name: parameter for parameter in declared.parameters}
@@ -209,6 +205,11 @@ class Registry(dict[str, D]):
             given[key] = known[key].parse(value)
         changed = (each for each in declared.parameters if given.get(each.name, each.default) != each.default)
         return Spec(declared, tuple((each.name, given[each.name]) for each in changed))
+
+
+def apart(text: str) -> list[str]:
+    """'ece(bins=20), auc' as its two names: at commas outside brackets."""
+    return [each.strip() for each in re.split(r",(?![^()]*\))", text)]
 
 
 def near(name: str, names: Iterable[str]) -> str:

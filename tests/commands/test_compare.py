@@ -125,3 +125,18 @@ def test_thresholds_that_read_the_same_are_one(decal: Decal, tmp_path: Path) -> 
     text = decal("compare", "near.csv", "-s", "a", "-s", "b", "-y", "y").out
     assert "b is clearly ahead at t = 0.038; a nowhere" in text
     assert "0.038 – 0.038" not in text
+
+
+def test_a_threshold_near_zero_is_told_from_it(decal: Decal, tmp_path: Path) -> None:
+    """Of the rows of label 1, one model gives 0.00002 and the other 0.0004: it alone acts between the two."""
+    rows = "0.9,0.9,1\n0.000001,0.000001,0\n" * 200 + "0.00002,0.0004,1\n" * 200
+    (tmp_path / "low.csv").write_text(f"a,b,y\n{rows}")
+    text = decal("compare", "low.csv", "-s", "a", "-s", "b", "-y", "y").out
+    assert "b is clearly ahead for t from 0.00002 to 0.0004; a nowhere" in text
+    assert "0.000 " not in text
+
+
+def test_both_models_say_why_they_have_no_number(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "both.csv").write_text("a,b,y\n" + "1,0.4,0\n0.5,0,1\n0.5,0.4,0\n0.5,0.4,1\n" * 20)
+    text = decal("compare", "both.csv", "-s", "a", "-s", "b", "-y", "y", "-m", "log_loss").text
+    assert "20 with score 1 and label 0" in text and "b: infinite: rows that are certain and wrong: 20" in text

@@ -28,6 +28,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_a_method_that_clearly_loses_is_not_praised(decal: Decal, tmp_path: Path) -> None:
+    """Only scores of 0.9 are worth acting on, and the others have a logistic curve fall."""
+    rows = ("0.1,1\n" * 11 + "0.1,0\n" * 9 + "0.5,0\n" * 20 + "0.9,1\n" * 4) * 20
+    (tmp_path / "rows.csv").write_text(f"p,y\n{rows}")
+    text = decal("fit", "platt(on=p)", "rows.csv", *P_AND_Y, "-t", "0.6", "-o", "m.json").text
+    assert "Here platt(on=p) clearly loses: keep the score as it is, or take the method that `decal recommend" in text
+
+
+def test_what_a_fit_adds_and_moves_is_named(decal: Decal) -> None:
+    fitted = decal("fit", "venn-abers", BINARY, *P_AND_Y, "-t", "0.3", "-o", "v.json").text
+    assert "adds p_venn_abers, lower_p_venn_abers and upper_p_venn_abers to the rows" in fitted
+    assert "act on the new score " in fitted and "clearly loses" not in fitted
+    moved = decal("fit", "threshold", BINARY, *P_AND_Y, "-t", "0.3", "-o", "t.json").text
+    assert "act from the new threshold on" in moved and "act on the new score" not in moved
+
+
 def test_fit_apply_evaluate_is_one_story(decal: Decal, tmp_path: Path) -> None:
     """One half of the shipped real data, dealt at random, teaches what the other half wins."""
     rows = pq.read_table(FOX)

@@ -38,6 +38,7 @@ def test_settings_and_models_know_the_population(decal: Decal, tmp_path: Path) -
     assert decal("fit", "isotonic", *NAMED, "-o", "m.json").code == 0
     applied = decal("apply", "m.json", "rows.csv", "-o", "out.csv")
     assert "The model is for a population with 5 % positive." in applied.err
+    assert "judge it with --prevalence 0.05 --keep-scores." in applied.err
     # A threshold moves no score.
     moved = decal("fit", "threshold", *NAMED, "-t", "0.3", "-o", "t.json").text
     assert "The model is for a population with 5 % positive; it takes scores as they come." in moved

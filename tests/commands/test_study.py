@@ -71,7 +71,7 @@ def test_it_writes_points_tables_and_pictures(undisturbed: tuple[Path, Done]) ->
     assert sorted(item.name for item in folder.iterdir()) == sorted([*FILES, "units.jsonl"])
     assert done.out.startswith(f"1 file, 2 scores, 5 thresholds, {SEEDS} halvings: {5 * UNITS} points\n")
     for words in (
-        "What predicts the gain of post-training",
+        "What predicts the gain of each method",
         "Calibration regret",
         "Time and gain of each method",
         "refit",

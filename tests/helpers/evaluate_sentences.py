@@ -185,7 +185,7 @@ def grouped_contradictions(document: Mapping[str, Any], text: str) -> Iterator[s
     """What the page of one model in groups says that does not follow: its first sentences and each row of the table."""
     whole = next(each for each in document["reports"] if each["group"] is None)
     opening, table, *_ = text.split("\n\n")
-    said = re.fullmatch(r"(.*) The table has all rows, and each of (\d+) groups\.", " ".join(opening.split()))
+    said = re.fullmatch(r"(.*) The table has all rows, and (\d+) groups\.", " ".join(opening.split()))
     if said is None or int(said[2]) != len(document["reports"]) - 1:
         yield "it does not say how many groups there are"
         return
@@ -231,7 +231,8 @@ def several_contradictions(document: Mapping[str, Any], text: str) -> Iterator[s
     gains = {name: metrics["gain_recalibration"] for name, metrics in models.items()}
     winning = [name for name, gain in gains.items() if (gain["interval"] or [gain["value"]])[0] > 0]
     of_all = "all of them" if len(winning) == len(gains) else f"{len(winning)} of them" if winning else "none of them"
-    most = re.search(rf"Recalibration (?:clearly )?wins for {of_all}(?:, most for (\S+): {_AMOUNT})?\.", opening)
+    whom = r"(\S+)" if len(winning) == 1 else rf"{of_all}(?:, most for (\S+))?"
+    most = re.search(rf"Recalibration (?:clearly )?wins for {whom}(?:: {_AMOUNT})?\.", opening)
     if most is None or bool(winning) != bool(most[1]):
         yield f"recalibration wins for {of_all}"
     elif winning:

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from decal_cli.declarations.spec import Spec
+from decal_cli.api.asking import metrics_of
+from decal_cli.declarations.spec import Spec, apart
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import METRICS, Inputs, parse
 from decal_cli.metrics import value_of as value_of_spec
@@ -95,6 +96,12 @@ WRONG = {
 def test_what_does_not_parse_is_explained(written: str) -> None:
     with pytest.raises(DecalError, match=WRONG[written]):
         parse(written)
+
+
+def test_a_text_may_hold_several_names() -> None:
+    assert apart("ece(bins=10, strategy=width) ,auc") == ["ece(bins=10, strategy=width)", "auc"]
+    assert apart("ece(bins=10,auc") == ["ece(bins=10", "auc"]
+    assert [each.key for each in metrics_of(["brier,ece(bins=10)", "auc"])] == ["brier", "ece(bins=10)", "auc"]
 
 
 def test_infinite_is_undefined() -> None:

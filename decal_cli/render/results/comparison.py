@@ -26,6 +26,8 @@ from decal_cli.numbers import (
     alike,
     bracketed,
     counts,
+    decimal,
+    decimals_of,
     many,
     p_value,
     pieces,
@@ -256,7 +258,7 @@ class Compared(WrittenResult):
         if at.dominates:
             curves = f"On these rows the Brier curve of {at.dominates} is nowhere above the other"
         elif at.crossings:
-            places = ", ".join(short(crossing.threshold, 3) for crossing in at.crossings)
+            places = ", ".join(_place(crossing.threshold) for crossing in at.crossings)
             noise = crossings - len(at.crossings)
             smaller = f"; {noise} smaller crossing{'s are' if noise > 1 else ' is'} within noise" if noise > 0 else ""
             curves = f"The Brier curves clearly cross {often(len(at.crossings))}, at t = {places}{smaller}"
@@ -294,7 +296,7 @@ class Compared(WrittenResult):
             reached += f"compared with {utility.single} alone"
         agreeing = splice.folds_agreeing
         doubt = "" if agreeing == FOLDS else f" Only {agreeing} of {FOLDS} folds choose this order."
-        at = f"{splice.below} below t = {short(splice.threshold, 3)} and {splice.above} above"
+        at = f"{splice.below} below t = {_place(splice.threshold)} and {splice.above} above"
         return f"{advice}. {at}: {reached}.{doubt}"
 
     def _disagreements_sentence(self, each: Disagreements) -> str:
@@ -398,7 +400,7 @@ class Compared(WrittenResult):
                     left(f"most saved, {terms.noun} {terms.span}", wraps=True),
                     lambda lead: " ± ".join(alike((scale * lead.most, scale * at.band * lead.error))),
                 ),
-                (left("at t", wraps=True), lambda lead: short(lead.at, 3)),
+                (left("at t", wraps=True), lambda lead: _place(lead.at)),
             ],
         )
 
@@ -493,4 +495,9 @@ def signed(value: float, interval: Interval | None) -> tuple[str, ...]:
 
 def _ends(lead: Lead) -> list[str]:
     """The first and the last threshold as written, once where that is the same."""
-    return [*dict.fromkeys(short(end, 3) for end in (lead.low, lead.high))]
+    return [*dict.fromkeys(map(_place, (lead.low, lead.high)))]
+
+
+def _place(t: float) -> str:
+    """A threshold with three decimals, near 0 and 1 with as many as tell it from them."""
+    return decimal(t, max(3, decimals_of(min(t, 1 - t), 1)))

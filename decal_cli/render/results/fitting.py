@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 from decal_cli.analysis.fit import Fitting, Gain, how_judged
-from decal_cli.data.words import file_word
+from decal_cli.data.words import enumerated, file_word
 from decal_cli.declarations.document import Absent, Positive, Size
 from decal_cli.hints import Verb
 from decal_cli.learn.method import Kind
 from decal_cli.learn.models import note_of
 from decal_cli.metrics import parse
-from decal_cli.numbers import Interval, bracketed, many
+from decal_cli.numbers import Interval, bounds, bracketed, many
 from decal_cli.render.blocks import Blocks, Facts, Notes, Paragraph
 from decal_cli.render.cells import better, left, reasons, table
 from decal_cli.render.results.comparison import difference_cell
@@ -73,6 +73,9 @@ class FittedPage(WrittenResult):
         yield from (Paragraph(text, close=True) for text in said if text)
         if fitting.gain is not None:
             yield self._gain_facts(fitting.gain)
+            if bounds(fitting.gain.interval)[1] < 0:
+                found = f"keep the score as it is, or take the method that `{Verb('recommend', 'try').words}` finds"
+                yield Paragraph(f"Here {fitting.chosen.key} clearly loses: {found}.", close=True)
         if differences:
             yield table(
                 differences,
@@ -90,7 +93,7 @@ class FittedPage(WrittenResult):
         if self.path is not None:
             several = len(fitting.training.rows.classes)
             star = fitting.columns[0].rpartition(":")[0] + ":*"
-            added = f"the {several} columns {star}" if several else " and ".join(fitting.columns)
+            added = f"the {several} columns {star}" if several else enumerated(fitting.columns)
             yield Notes(
                 (f"Next: {Verb('apply').words} {file_word(self.path)} NEW -o OUT adds {added} to the rows of NEW.",),
                 copy=True,
@@ -106,7 +109,7 @@ class FittedPage(WrittenResult):
         )
         facts = (
             ("act on the score as it is", before),
-            ("act on the new score", after),
+            ("act on the new score" if self.fitting.differences else "act from the new threshold on", after),
             ("gain", f"{'+' if gain.value > 0 else ''}{bracketed(gained)}"),
         )
         return Facts(((f"Expected utility {scale.heading}", facts),))

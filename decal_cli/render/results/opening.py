@@ -160,7 +160,7 @@ class Opening:
                 yield f"No better than {than}: {', '.join(lose[:MAX_NAMED])}{more}."
             yield from self._most_to_win()
         if self.groups:
-            each = f"each of {self.groups:,} groups" if self.groups > 1 else "the only group"
+            each = f"{self.groups:,} groups" if self.groups > 1 else "the only group"
             yield f"The table has {'each model and' if count > 1 else 'all rows, and'} {each}."
 
     def _most_to_win(self) -> Lines:
@@ -172,8 +172,9 @@ class Opening:
         wins = self._without_limit(wins)
         if winning:
             most, model = max(winning, key=lambda each: each[0].value)
-            of_all = f"for {len(winning)} of them" if len(winning) < len(known) else "for all of them"
-            yield f"{wins} {of_all}, most for {model}: {self._amount(*most)}."
+            of_all = f"{len(winning)} of them" if len(winning) < len(known) else "all of them"
+            whom = model if len(winning) == 1 else f"{of_all}, most for {model}"
+            yield f"{wins} for {whom}: {self._amount(*most)}."
         elif known:
             yield f"{wins} for none of them."
         if not any(report.features for report in self.models):

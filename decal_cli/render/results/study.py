@@ -179,7 +179,7 @@ def _correlations(summary: Summary) -> Iterator[TextTable]:
     )
     same = f"The same for what a method gains on top of {recalibration}."
     beyond = tuple(name + points.beyond for name in totals if name != points.base)
-    for what, targets, text in (("of post-training", totals, half), ("beyond recalibration", beyond, same)):
+    for what, targets, text in (("of each method", totals, half), ("beyond recalibration", beyond, same)):
         studied = [target for target in targets if target in points.targets]
         rows = []
         for name in (*OURS, *OTHERS):

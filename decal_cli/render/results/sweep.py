@@ -14,6 +14,7 @@ from decal_cli.analysis.described import OF_ONE_ROW
 from decal_cli.analysis.sweep import Risk, Sweep, Swept, VariedReport, VariedSweep
 from decal_cli.curves.crossings import Lowest, Rival
 from decal_cli.curves.kinds import Expectation, MetricCurve
+from decal_cli.data.words import enumerated
 from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive, Some
 from decal_cli.metrics import Result, parse
 from decal_cli.numbers import DASH, PER_DECISION, decimals_of, plain, rounded, short, times
@@ -451,13 +452,11 @@ def _areas(report: Swept) -> Lines:
 
 def verdict(lowest: Lowest) -> str:
     """Whether any model may be sufficient, and whose curve is the best lower one that is known."""
-
-    def listed(names: Sequence[str]) -> str:
-        return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
-
     left = lowest.sufficient
     models = sorted(lowest.models, key=lambda each: each.lowest_share, reverse=True)
-    best = listed([f"{each.model} ({100 * each.lowest_share:.0f} % of t*)" for each in models if each.lowest_share > 0])
+    best = enumerated(
+        [f"{each.model} ({100 * each.lowest_share:.0f} % of t*)" for each in models if each.lowest_share > 0]
+    )
     best = best or "any: all are equal"
     if not left:
         return f"No model named is sufficient here: each is beaten by another. Best known lower curve: {best}."
@@ -465,7 +464,7 @@ def verdict(lowest: Lowest) -> str:
         return "No model is beaten beyond chance: these rows do not tell which knows more."
     others = "the others are" if len(lowest.models) - len(left) > 1 else "the other is"
     return (
-        f"{listed(left)} {'are' if len(left) > 1 else 'is'} not beaten and may be sufficient; {others} not. "
+        f"{enumerated(left)} {'are' if len(left) > 1 else 'is'} not beaten and may be sufficient; {others} not. "
         f"Best known lower curve: {best}."
     )
 
