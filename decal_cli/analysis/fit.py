@@ -280,7 +280,9 @@ def shared_rows(training: Rows, test: Rows) -> int | None:
 
     known, asked = keys(training), keys(test)
     times = np.unique(known, return_counts=True)[1]
-    twins, found = times[times > 1].sum() / len(known), int(np.isin(asked, known).sum())
+    # Of scores alone one pair more: that none is seen among these does not make the next one a copy.
+    pairs = times[times > 1].sum() + (0 if training.has_features else 2)
+    twins, found = min(pairs / len(known), 1.0), int(np.isin(asked, known).sum())
     # Both shares vary; that of twins twice as much, since a row makes another one's twin.
     noise = math.sqrt(twins * (1 - twins) * (1 / len(asked) + 2 / len(known)))
     return None if 0 < found <= len(asked) * (twins + 3 * noise) else found
