@@ -422,10 +422,8 @@ class StakesCells:
         return intervals.holding((max(low, 0.0), max(high, gaps.central(lost, confidence)[1])), self.value)
 
     def null(self, rng: Generator) -> Floats:
-        rows, squares = (each.sum(axis=1) for each in self._counts)
-        chance = summed(self.cell, lambda part: self.units.weight[part] * self.score[part].T, len(rows)).T
-        chance /= chance.sum(axis=1, keepdims=True)
-        return np.array([self._lost(draw) for draw in gaps.drawn_classes(rows, squares, chance, self._draws, rng)])
+        drawn = gaps.drawn_classes(self.units, self.score, self.cell, self._draws, rng)
+        return np.array([self._lost(each) for each in drawn])
 
 
 @dataclass(frozen=True, eq=False)

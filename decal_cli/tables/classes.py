@@ -82,10 +82,9 @@ class ClassTable(Remembering):
         """A unit for each row."""
         return units_of_rows(self.label, self.weight, self.unit, self.effective_rows, self.share_known)
 
-    def count(self, number: Ints, size: int, squares: bool = False) -> Floats:
-        """Rows, or their summed weight or squared weights, of each number from 0 to size - 1, shape (size,)."""
-        weight = self.effect * self.weights**2 if squares else self.weights
-        return np.bincount(number, weight, size).astype(np.float64)
+    def count(self, number: Ints, size: int) -> Floats:
+        """Rows, or their summed weight, of each number from 0 to size - 1, shape (size,)."""
+        return np.bincount(number, self.weights, size).astype(np.float64)
 
     @property
     def effect(self) -> float:

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from scipy.special import ndtr
 from sklearn.metrics import roc_auc_score, top_k_accuracy_score
 
 import decal_cli
 from decal_cli.analysis.described import select_rows
 from decal_cli.errors import Undefined
 from decal_cli.learn.probe import build_class_probe, build_recalibrated
-from decal_cli.metrics import METRICS, Inputs, MetricSpec, WorstCaseTask, interval_of, measure, parse, value_of
+from decal_cli.metrics import METRICS, Inputs, MetricSpec, WorstCaseTask, gaps, interval_of, measure, parse, value_of
 from decal_cli.metrics.families import agents
+from decal_cli.metrics.regret_cells import ClassRegrets
 from decal_cli.tables.classes import ClassLevels, ClassTable
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.selection import Capacity
@@ -492,9 +494,34 @@ def test_the_probabilities_of_a_cell_are_the_weighted_means_of_its_rows() -> Non
         assert merged.counts[cell] == pytest.approx(np.bincount(label[inside], weight[inside], 3))
 
 
-def test_squared_weights_of_rows_in_a_cluster_count_as_those_of_one_row() -> None:
+def test_copies_of_a_row_say_as_much_as_one_about_a_calibrated_model() -> None:
     rows, twice = random_rows(0, weighted=True), np.repeat(np.arange(300), 2)
-    squares = np.bincount(rows.label, rows.weights**2, 4)
     together = replace(rows.take(twice), cluster=twice)
-    for each, times in ((rows, 1.0), (together, 2.0**2)):
-        assert each.class_table.count(each.label, 4, squares=True) == pytest.approx(times * squares)
+
+    def spread(of: Rows) -> np.ndarray:
+        """Of the class shares of three cells."""
+        cell, rng = (of.score[:, 0] * 3).astype(np.int64), np.random.default_rng(1)
+        counts = gaps.drawn_classes(of.units, of.score, cell, 4000, rng)
+        return (counts / counts.sum(axis=2, keepdims=True)).std(axis=0)
+
+    assert spread(together) == pytest.approx(spread(rows), rel=0.1)
+
+
+def test_chance_of_several_classes_counts_the_rows_of_a_cluster_that_share_a_cell() -> None:
+    """Whether the first guess is right goes together within a cluster, whose rows are spread over many cells."""
+    rng, unit = np.random.default_rng(7), np.repeat(np.arange(60), 20)
+    score = rng.dirichlet(np.full(3, 2.0), 1200)
+    utility = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.6, 0.6, 0.0))
+    order = np.argsort(-score, axis=1)
+    reached = np.cumsum(np.take_along_axis(score, order, axis=1), axis=1)
+
+    def drawn() -> ClassRegrets:
+        normal = np.sqrt(0.2) * rng.normal(size=60)[unit] + np.sqrt(0.8) * rng.normal(size=1200)
+        place = np.minimum((ndtr(normal)[:, None] > reached).sum(axis=1), 2)
+        label = np.take_along_axis(order, place[:, None], axis=1)[:, 0]
+        table = ClassTable(score, label, None, ("a", "b", "c"), unit)
+        return ClassRegrets(table, ClassDecision(utility, ("a", "b", "c", "abstain")))
+
+    seen = np.mean([drawn().levels("bins").value for _ in range(150)])
+    chance = np.mean([drawn().levels("bins").null(rng).mean() for _ in range(4)])
+    assert chance == pytest.approx(seen, rel=0.2)

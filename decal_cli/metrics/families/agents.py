@@ -692,8 +692,7 @@ def class_cdl_null(c: ClassTable, seed: Seed, *, levels: Levels = "auto") -> flo
     The classes of the rows of each level or cell are drawn from its probabilities, 20 times.
     """
     used = _class_levels(c, levels)
-    rows, squares = (c.count(used.of_row, len(used.score), squares=which) for which in (False, True))
-    drawn = gaps.drawn_classes(rows, squares, used.score, N_RULE_DRAWS, seed.generator("classes"))
+    drawn = gaps.drawn_classes(c.units, c.score, used.of_row, N_RULE_DRAWS, seed.generator("classes"))
     return float(np.mean([most_over_frequencies(used._replace(counts=each)) for each in drawn]))
 
 
