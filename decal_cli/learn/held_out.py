@@ -484,10 +484,9 @@ class ShareOfPossible(NamedTuple):
         if self.possible <= np.quantile(self.errors[1], (1 + confidence) / 2):
             raise Undefined("what these scores can give is within its noise")
 
-    @property
-    def chance(self) -> float:
-        """What chance adds to won / possible on average, to first order."""
-        self.need_possible(0.95)
+    def chance(self, confidence: float) -> float:
+        """What chance adds to won / possible on average, to first order; Undefined as for `need_possible`."""
+        self.need_possible(confidence)
         of_won, of_possible = self.errors.mean(axis=1)
         return float((of_won - of_possible * min(self.won / self.possible, 1.0)) / self.possible)
 

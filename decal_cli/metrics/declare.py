@@ -117,9 +117,9 @@ class Measured:
 
 @dataclass(frozen=True)
 class Biased(Measured):
-    """A value to which chance adds so much on average, by the seed."""
+    """A value to which chance adds so much on average, by the confidence that it is not all noise, and the seed."""
 
-    chance: Callable[[Seed], float]
+    chance: Callable[[float, Seed], float]
 
 
 @dataclass(frozen=True, kw_only=True)

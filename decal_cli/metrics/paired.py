@@ -97,7 +97,7 @@ def intervals(
             # Chance adds more to the score with more levels, and draws of the same rows do not say how much.
             half, seed = (each[1] - each[0]) / 2, Seed(a.seed)
             try:
-                middle = rest[spec] - (of_b.chance(seed) - of_a.chance(seed))
+                middle = rest[spec] - (of_b.chance(confidence, seed) - of_a.chance(confidence, seed))
             except Undefined:
                 continue
             each = middle - half, middle + half

@@ -271,6 +271,18 @@ def test_that_a_score_has_fewer_levels_is_not_taken_for_a_difference() -> None:
     assert claims <= 2
 
 
+def test_what_is_possible_is_within_its_noise_by_the_confidence_that_is_asked_for() -> None:
+    rng = np.random.default_rng(3)
+    drawn = rng.random(150)
+    label = (rng.random(150) < 0.3 + 0.4 * drawn).astype(np.uint8)
+    score = 0.3 + 0.4 * drawn
+    dataset = two_models(score, np.clip(score + rng.normal(0, 0.15, 150), 0, 1), label)
+    plan = Plan((parse("utility_share"),), BinaryTask.of_threshold(0.4))
+    for confidence, has_interval in ((0.8, True), (0.95, False)):
+        (found,) = compare(dataset, replace(plan, confidence=confidence)).contests[0].differences.values()
+        assert (found.difference.interval is not None) is has_interval
+
+
 def test_what_does_not_depend_on_the_model_differs_by_chance_at_most() -> None:
     """Sums of weights in two orders differ by rounding, which no interval tells from 0."""
     for seed in (9, 23, 28):

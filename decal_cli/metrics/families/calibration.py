@@ -311,7 +311,7 @@ def ece_exact_null(t: Table) -> Measured:
     """Mean ece_exact that a perfectly calibrated model with these scores shows, by chance alone.
 
     sum E|X_i - n_i q_i| / T with X_i binomial; computed, not drawn. Rows of unequal weight at one score count as
-    n_i^2 / n2_i rows of equal weight.
+    n_i^2 / n2_i rows of equal weight, and those of one cluster as fewer, by how labels correlate in clusters.
     """
     return _null(t, _absolute)
 
@@ -325,7 +325,7 @@ def ece_exact_null(t: Table) -> Measured:
 def k2_null(t: Table) -> Measured:
     """Mean k2 that a perfectly calibrated model with these scores shows, by chance alone.
 
-    sum q_i (1 - q_i) / T, times n2_i / n_i for weighted rows; computed, not drawn.
+    sum q_i (1 - q_i) / T, times n2_i / n_i for weighted rows; computed, not drawn. Clusters are as for ece_exact_null.
     """
     return _null(t, _square)
 

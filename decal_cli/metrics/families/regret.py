@@ -51,8 +51,8 @@ def regret_calibration(q: Regrets, *, bins: Bins = BINS) -> Measured:
     u_delta * sum |c(bin) - t*| / T over the rows where c(bin) >= t* and p >= decision threshold disagree, where c is
     the frequency of label 1 in the bin and t* the row's own where rows have stakes of their own; of more than two
     actions the sum of that over their thresholds. Of several classes, cells are the action taken and the second-best
-    one, those of fewer than 30 rows by the action alone, times equal-mass bins of the margin between their expected
-    utilities, of 30 rows or more; each cell loses what its best action adds.
+    one, those of fewer than 30 effective rows by the action alone, times equal-mass bins of the margin between their
+    expected utilities, of 30 effective rows or more; each cell loses what its best action adds.
     Noise alone moves bins across t*: base decisions on gain_recalibration.
     """
     cells = q.bins(bins)

@@ -199,7 +199,7 @@ def less_chance(t: Table, part: Part, value: float, name: LossName, high: float 
     of smaller gaps vary less.
     """
 
-    def chance(seed: Seed) -> float:
+    def chance(_: float, seed: Seed) -> float:
         errors = _replays(t, name, seed)
         # The loss, mcb + refined, and that of the base rate, dsc + refined, have no error on average: less their luck.
         fair = np.stack((errors["mcb"], errors["dsc"])) + errors["refined"]

@@ -81,7 +81,7 @@ def utility_share(t: Table, task: Task) -> Measured:
     def share(seed: Seed) -> crossfit.ShareOfPossible:
         return crossfit.share_of_possible(t, crossfit.switches(task), seed)
 
-    return Biased(value, interval, lambda seed: share(seed).chance)
+    return Biased(value, interval, lambda confidence, seed: share(seed).chance(confidence))
 
 
 @metric("Net benefit", "higher", "share", cite("Vickers and Elkin 2006"), (-math.inf, 1), shown=True, interval="normal")

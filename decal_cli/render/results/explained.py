@@ -79,9 +79,10 @@ def explained(metric: Metric) -> tuple[Block, ...]:
 def metric_facts(metric: Metric) -> list[Fact]:
     """What is declared of a metric besides its text."""
     absent = (said(INPUT_KINDS[need].absent) for need in metric.needs)
+    in_nats = next((f"; with {each.name}=log, nats" for each in metric.parameters if "log" in each.choices), "")
     facts = [
         ("family", metric.family),
-        ("unit", metric.unit),
+        ("unit", metric.unit + in_nats),
         ("range", _bounds(metric)),
         ("direction", _DIRECTIONS[metric.better]),
         ("needs", needs_text(reason for reasons in absent if reasons for reason in reasons.split("; "))),
