@@ -18,12 +18,12 @@ from numpy.random import Generator
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, holding, quantile
 from decal_cli.tables.classes import MIN_LEVEL_ROWS, ClassLevels, ClassTable
-from decal_cli.tables.design import residual_products
-from decal_cli.tables.estimate import dot, ratio
+from decal_cli.tables.design import residual_products, squares_within_cells
+from decal_cli.tables.estimate import ratio
 from decal_cli.tables.memo import once
 from decal_cli.tables.resample import TIE, as_whole
 from decal_cli.tables.table import BINS, Counts, Floats, Ints, Mask, Strategy, Table
-from decal_cli.tables.units import InClusters, Units, run_of_each, summed
+from decal_cli.tables.units import InClusters, Units, ones, run_of_each, summed
 
 F = TypeVar("F")
 N_NULL_DRAWS = 400
@@ -83,27 +83,13 @@ def drawn_classes(units: Units, score: Floats, cell: Ints, draws: int, rng: Gene
 
 
 def _squares_of_cells(units: Units, score: Floats, cell: Ints) -> Floats:
-    """Squared weights of each cell, (m,): of independent rows whose classes vary as those of the cell do.
-
-    Rows of one cluster in one cell correlate as such rows do on average; those of different cells need not agree.
-    """
+    """Squared weights of each cell, (m,): of independent rows whose classes vary as those of the cell do."""
     weight, own = units.weight, units.sampling.squares(units.weight)
-    squares = np.bincount(cell, own).astype(np.float64)
     if not isinstance(units.sampling, InClusters):
-        return squares
+        return np.bincount(cell, own).astype(np.float64)
     cluster = units.sampling.cluster
-    key = cell.astype(np.int64) * (int(cluster.max()) + 1) + cluster
-    _, first, part = np.unique(key, return_index=True, return_inverse=True)
-    whole = np.bincount(part, weight) ** 2
-    alone = together = 0.0
-    for number, chance in enumerate(score.T):
-        off = (units.label == number) - chance
-        off -= dot(weight, off) / units.total
-        alone += dot(own, off**2)
-        together += float((np.bincount(part, weight * off) ** 2).sum())
-    most = (whole.sum() / own.sum() - 1) * alone
-    correlation = min(max((together - alone) / most, 0.0), 1.0) if most > 0 else 0.0
-    return np.asarray(squares + correlation * (np.bincount(cell[first], whole) - squares))
+    off = ((units.label == number) - chance for number, chance in enumerate(score.T))
+    return squares_within_cells(cell, cluster, weight, own, off, ones(int(cluster.max()) + 1))
 
 
 class Noise(NamedTuple):

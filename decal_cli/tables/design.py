@@ -289,9 +289,11 @@ class Design(Sampling):
             sampling = Products(squares, self.gram)
         return Units(label, flat, sampling, share_known, float(flat.sum()) ** 2 / float(squares.sum()))
 
-    @property
-    def within_cells(self) -> Design:
-        """The design of independent rows of which the positives of each cell vary as they do in these rows."""
+    def within_cells(self, chance: Floats) -> Design:
+        """The design of independent rows of which the positives of each cell vary as they do in these rows.
+
+        chance: of label 1 in each cell, (m,).
+        """
         return self
 
     def need_folds(self) -> None:
@@ -651,7 +653,7 @@ class Clustered(Design):
         Where there are too many cells for `gram`, every cell is drawn by itself.
         """
         if self._root_of_all is None:
-            return self.within_cells.relabelled(cells, rng, chance)
+            return self.within_cells(chance).relabelled(cells, rng, chance)
         expected = cells.n * chance
         own = self._alone.relabelled(cells, rng, chance)[0] - expected
         # Not by the linear algebra library: in many small products its threads only wait for each other.
@@ -665,15 +667,11 @@ class Clustered(Design):
         most = float(self.times @ self._totals**2) * self.effect / float(self.sums_of_labels.sum())
         return min((self.effect - 1) / (most - 1), 1.0) if most > 1 else 0.0
 
-    @cached_property
-    def within_cells(self) -> Design:
-        """The design of independent rows of which the positives of each cell vary as they do in these clusters."""
-        rows, clusters = self.rows, len(self.times)
-        key, place = np.unique(rows.cell.astype(np.int64) * clusters + rows.unit, return_inverse=True)
-        cell, unit = np.divmod(key, clusters)
-        together = np.bincount(cell, np.bincount(place, rows.weight) ** 2 * self.times[unit], self.size)
-        n2, ones = (each / self.effect for each in self.own)
-        within = n2 + self.correlation * (together - n2)
+    def within_cells(self, chance: Floats) -> Design:
+        rows = self.rows
+        off = (rows.label > 0) - chance[rows.cell]
+        within = squares_within_cells(rows.cell, rows.unit, rows.weight, rows.square, [off], self.times)
+        n2, ones = self.own
         return weighted(within, ratio(ones, n2) * within)
 
     @cached_property
@@ -815,6 +813,35 @@ def design_effect(
         alone += dot(squares[part] * each, each)
         np.add.at(together, unit[part], w[part] * each)
     return dot(together, together) / alone if alone > 0 else 1.0
+
+
+def squares_within_cells(
+    cell: Ints, unit: Ints, weight: Floats, squares: Floats, off: Iterable[Floats], times: Floats
+) -> Floats:
+    """Squared weights of each cell, (m,), of independent rows whose labels vary as those of the cell do.
+
+    Rows of one cluster in one cell correlate as such rows do on average; those of different cells may agree less. What
+    the labels of a cell are off by altogether is no agreement of its clusters.
+    cell, unit, weight, squares: of each row, (T,); off: whether it is of a class, less the chance of that, for each
+    class, (T,); times: how often each cluster was drawn, (G,).
+    """
+    _, first, part = np.unique(cell.astype(np.int64) * len(times) + unit, return_index=True, return_inverse=True)
+    squares, of_cell, often = times[unit] * squares, cell[first], times[unit[first]]
+    size, own = np.bincount(part, weight), np.bincount(cell, squares)
+    total, whole = np.bincount(of_cell, often * size), np.bincount(of_cell, often * size**2)
+    # About the mean of a cell clusters vary by so much less. Of cells of one cluster each it says nothing.
+    free = 1 - whole / np.maximum(total**2, 1e-300)
+    centred = float(free @ (whole - own)) > MAX_ROUNDING * own.sum()
+    free = free if centred else np.ones(len(own))
+    alone = together = 0.0
+    for each in off:
+        sums = np.bincount(part, weight * each)
+        mean = centred * np.bincount(of_cell, often * sums) / np.maximum(total, 1e-300)
+        alone += dot(squares, each**2) / own.sum()
+        together += float((often * (sums - size * mean[of_cell]) ** 2).sum())
+    most = alone * float(free @ (whole - own))
+    correlation = min(max((together - alone * float(free @ own)) / most, 0.0), 1.0) if most > 0 else 0.0
+    return np.asarray(own + correlation * (whole - own))
 
 
 def need_clusters(clusters: int, parts: int = draw.FOLDS) -> None:

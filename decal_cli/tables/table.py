@@ -236,7 +236,7 @@ class Table(Counted, Remembering):
     @property
     def with_free_levels(self) -> Table:
         """This table with independent rows: in each level as many as vary as much as those of its clusters."""
-        design = self.design.within_cells
+        design = self.design.within_cells(self.score)
         return self if design is self.design else replace(self, design=design)
 
     def null(self, rng: np.random.Generator) -> Table:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.special import expit, softmax, stdtrit
+from scipy.special import expit, ndtr, softmax, stdtrit
 
 import decal_cli
 from decal_cli.errors import Undefined
@@ -324,6 +324,21 @@ def test_chance_counts_the_rows_of_a_cluster_where_they_are_together() -> None:
         apart = table.tabulate(score, ranked, None, np.tile(np.arange(40), 4))
         assert apart.design.effect > 2
         assert value_of(key, apart, TASK) == pytest.approx(plain, rel=0.15, abs=5e-4) or key == "concavity_gap_null"
+
+
+def test_chance_on_few_levels_counts_how_much_more_labels_of_one_score_agree() -> None:
+    """Labels of a cluster follow one normal number: of two scores that are far apart they hardly agree."""
+    rng, unit = np.random.default_rng(3), np.repeat(np.arange(60), 20)
+    levels = np.array([0.05, 0.2, 0.4, 0.6, 0.9])
+    score = np.where(rng.random(1200) < 0.5, rng.choice(levels, 60)[unit], rng.choice(levels, 1200))
+
+    def drawn() -> Table:
+        normal = np.sqrt(0.9) * rng.normal(size=60)[unit] + np.sqrt(0.1) * rng.normal(size=1200)
+        return table.tabulate(score, (ndtr(normal) < score).astype(np.uint8), None, unit)
+
+    for key in ("ece_exact", "k2", "v_cdl"):
+        seen = np.mean([value_of(key, drawn()) for _ in range(200)])
+        assert np.mean([value_of(f"{key}_null", drawn()) for _ in range(8)]) == pytest.approx(seen, rel=0.15), key
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.02])
