@@ -19,7 +19,7 @@ from decal_cli.limits import MAX_ACTIONS
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import gaps
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import Measured, WorstCaseTask, family, form_of, like, metric, null_of
+from decal_cli.metrics.declare import Biased, Measured, WorstCaseTask, family, form_of, like, metric, null_of
 from decal_cli.metrics.gaps import AtLevels, Levels, as_score, at_levels, levels_or_cells, need_rows, on_exact_levels
 from decal_cli.tables.classes import ClassLevels, ClassTable, best_actions
 from decal_cli.tables.estimate import ratio
@@ -558,13 +558,20 @@ def v_cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> Floats:
 
 def _over_constant(t: Table, kinks: int) -> Measured:
     """u_cal (two kinks) or v_cal (one); twice the supremum of the curve itself (none)."""
-    value = _worst_agent(t, of_constant, kinks).loss if kinks else 2 * of_constant(t).highest()
+
+    def of(table: Table) -> float:
+        return _worst_agent(table, of_constant, kinks).loss if kinks else 2 * of_constant(table).highest()
+
+    value = of(t)
     statistic, most = partial(losses_of_constant, kinks=kinks), 1.0 if kinks else 2.0
 
     def interval(confidence: float, seed: Seed) -> Interval:
         return gaps.interval_of_agents(t, statistic, seed.generator("agents"), confidence, value, most)
 
-    return Measured(value, interval)
+    def chance(_: float, seed: Seed) -> float:
+        return float(gaps.null_draws(gaps.cells(t), of, seed.generator("agents")).mean())
+
+    return Biased(value, interval, chance)
 
 
 @metric(
