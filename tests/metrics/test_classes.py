@@ -525,3 +525,22 @@ def test_chance_of_several_classes_counts_the_rows_of_a_cluster_that_share_a_cel
     seen = np.mean([drawn().levels("bins").value for _ in range(150)])
     chance = np.mean([drawn().levels("bins").null(rng).mean() for _ in range(4)])
     assert chance == pytest.approx(seen, rel=0.2)
+
+
+def test_a_calibrated_model_shows_the_utility_calibration_of_its_null_in_clusters() -> None:
+    """Rows of a cluster have many predicted utilities, and what each is off by goes together."""
+    rng, unit = np.random.default_rng(3), np.repeat(np.arange(60), 20)
+    score = rng.dirichlet(np.full(3, 2.0), 1200)
+    decision = ClassDecision(((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), ("a", "b", "c"))
+    order = np.argsort(-score, axis=1)
+    reached = np.cumsum(np.take_along_axis(score, order, axis=1), axis=1)
+
+    def drawn(name: str) -> float:
+        normal = np.sqrt(0.3) * rng.normal(size=60)[unit] + np.sqrt(0.7) * rng.normal(size=1200)
+        place = np.minimum((ndtr(normal)[:, None] > reached).sum(axis=1), 2)
+        label = np.take_along_axis(order, place[:, None], axis=1)[:, 0]
+        rows = Rows(score, label, None, unit, classes=("a", "b", "c"))
+        return value_of(parse(name), Inputs.of(rows, rows.class_table, decision))
+
+    seen = np.mean([drawn("utility_calibration") for _ in range(200)])
+    assert np.mean([drawn("utility_calibration_null") for _ in range(8)]) == pytest.approx(seen, rel=0.15)

@@ -31,12 +31,13 @@ from decal_cli.metrics.gaps import (
 )
 from decal_cli.metrics.regret_cells import N_DRAWS, ClassRegrets
 from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.design import design_effect
 from decal_cli.tables.estimate import dot
 from decal_cli.tables.memo import once
 from decal_cli.tables.rows import of_rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Ints, Strategy, Table, tabulate
-from decal_cli.tables.units import Estimate, starts_of
+from decal_cli.tables.units import Estimate, run_of_each, starts_of
 from decal_cli.task import ClassDecision
 
 MAX_PREDICTED_CELLS = 2048
@@ -65,33 +66,50 @@ def _by_predicted_utility(c: ClassTable, decision: ClassDecision) -> ByPredicted
     )
 
 
-def _gaps_of_cells(c: ClassTable, decision: ClassDecision, most: int, null: bool) -> tuple[Floats, Floats]:
-    """What each of at most so many runs of levels adds to the gap per row, and the variance of that, (m,) each.
+def _runs(starts: Ints, most: int) -> Ints:
+    """The first row of each of at most so many runs of levels."""
+    if len(starts) <= most:
+        return starts
+    return np.asarray(starts[np.unique(np.linspace(0, len(starts), most, endpoint=False).astype(np.int64))])
 
-    null: the variance that the rows' own probabilities give it, and not that which the rows show.
-    """
-    order, predicted, gap, starts = _by_predicted_utility(c, decision)
-    if len(starts) > most:
-        starts = starts[np.unique(np.linspace(0, len(starts), most, endpoint=False).astype(np.int64))]
-    sums = np.add.reduceat(gap, starts) / c.total
-    if null:
-        action, expected = decide(c, decision).action, np.zeros(len(c))
-        for column, squares in zip(c.score.T, np.array(decision.utility).T ** 2, strict=True):
-            expected += column * squares[action]
-        variance = c.weights[order] ** 2 * (expected[order] - predicted**2)
-    else:
-        variance = gap**2
-    return sums, np.maximum(np.add.reduceat(c.effect * variance, starts) / c.total**2, 0.0)
+
+def _gaps_of_cells(c: ClassTable, decision: ClassDecision, most: int) -> tuple[Floats, Floats]:
+    """What each of at most so many runs of levels adds to the gap per row, and the variance of that, (m,) each."""
+    _, _, gap, starts = _by_predicted_utility(c, decision)
+    sums, squares = (np.add.reduceat(each, _runs(starts, most)) for each in (gap, c.effect * gap**2))
+    return sums / c.total, squares / c.total**2
 
 
 @once
-def _drawn_gaps(c: ClassTable, decision: ClassDecision, seed: Seed, null: bool) -> tuple[Floats, float]:
-    """Draws of utility_calibration, about the gaps seen or about none, and what the cells themselves give."""
-    sums, variance = _gaps_of_cells(c, decision, MAX_PREDICTED_CELLS, null)
-    spread = np.sqrt(variance)
-    noise = spread * seed.generator("classes").standard_normal((N_DRAWS, len(spread)))
-    drawn, centre = (span(np.cumsum(each, axis=-1)) for each in (noise if null else sums + noise, sums))
-    return drawn, float(centre)
+def _drawn_gaps(c: ClassTable, decision: ClassDecision, seed: Seed) -> tuple[Floats, float]:
+    """Draws of utility_calibration about the gaps seen, and what the cells themselves give."""
+    sums, variance = _gaps_of_cells(c, decision, MAX_PREDICTED_CELLS)
+    noise = np.sqrt(variance) * seed.generator("classes").standard_normal((N_DRAWS, len(sums)))
+    return span(np.cumsum(sums + noise, axis=-1)), float(span(np.cumsum(sums)))
+
+
+@once
+def _null_draws(c: ClassTable, decision: ClassDecision, seed: Seed) -> Floats:
+    """Draws of utility_calibration of a calibrated model, whose gaps agree in a cluster as much as those seen."""
+    order, predicted, gap, starts = _by_predicted_utility(c, decision)
+    action, expected = decide(c, decision).action, np.zeros(len(c))
+    for column, squares in zip(c.score.T, np.array(decision.utility).T ** 2, strict=True):
+        expected += column * squares[action]
+    weight, rng = c.weights[order], seed.generator("classes")
+    deviation = weight / c.total * np.sqrt(np.maximum(expected[order] - predicted**2, 0.0))
+    starts = _runs(starts, MAX_PREDICTED_CELLS)
+    alone = np.sqrt(np.add.reduceat(deviation**2, starts))
+    noise = alone * rng.standard_normal((N_DRAWS, len(starts)))
+    if c.unit is not None:
+        unit, place = c.unit[order], run_of_each(starts, len(c))
+        whole = float((np.bincount(unit, weight) ** 2).sum() / (weight**2).sum())
+        effect = design_effect(gap / weight, weight, unit)
+        shared = min(max(effect - 1, 0.0) / (whole - 1), 1.0) if whole > 1 else 0.0
+        noise *= math.sqrt(1 - shared)
+        for each in noise:
+            of_cluster = math.sqrt(shared) * rng.standard_normal(int(unit.max()) + 1)
+            each += np.bincount(place, deviation * of_cluster[unit])
+    return span(np.cumsum(noise, axis=-1))
 
 
 def risk_at(t: Table, coverage: Floats) -> tuple[Floats, Floats]:
@@ -464,11 +482,11 @@ def utility_calibration(c: ClassTable, decision: ClassDecision) -> Measured:
     value = float(span(np.cumsum(np.add.reduceat(gap, starts) / c.total)))
 
     def interval(confidence: float, seed: Seed) -> Interval:
-        draws, centre = _drawn_gaps(c, decision, seed, null=False)
+        draws, centre = _drawn_gaps(c, decision, seed)
         low, high = intervals.bias_corrected(value, draws, confidence, centre)
         # Draws about gaps that are noise do not show all that noise adds: of a calibrated model the low end is 0.
-        chance = gaps.central(_drawn_gaps(c, decision, seed, null=True)[0], confidence)[1]
-        of_cells = _gaps_of_cells(c, decision, gaps.PAIRED_CELLS, null=False)
+        chance = gaps.central(_null_draws(c, decision, seed), confidence)[1]
+        of_cells = _gaps_of_cells(c, decision, gaps.PAIRED_CELLS)
         high = max(high, gaps.highest_run(*of_cells, confidence))
         return intervals.holding((max(min(low, value - chance), 0.0), high), value)
 
@@ -486,4 +504,4 @@ def utility_calibration_null(c: ClassTable, decision: ClassDecision, seed: Seed)
     The sums of up to 4,096 runs of rows are drawn 400 times, with the variance that labels drawn from the probabilities
     give them.
     """
-    return _drawn_gaps(c, decision, seed, null=True)[0]
+    return _null_draws(c, decision, seed)
