@@ -557,7 +557,8 @@ def _suboptimal(evidence: Evidence) -> Step:
     if clear:
         subjects = " and ".join(_SUBJECT[metric] for metric in clear)
         plural = len(clear) > 1 or clear == [POST_TRAINING]
-        reason = f"On held-out rows, {subjects} {'win' if plural else 'wins'}: the interval lies above 0."
+        above = "the interval lies" if len(clear) == 1 else "both intervals lie"
+        reason = f"On held-out rows, {subjects} {'win' if plural else 'wins'}: {above} above 0."
         if small:
             most = evidence.at_most(max(clear, key=lambda metric: evidence.item(metric).most))
             reason += f" The gain is small: {most}, within the tolerance of {tolerance}."
@@ -628,7 +629,8 @@ def _enough(evidence: Evidence) -> tuple[Step, Action]:
         answer, action = "no", "post-train"
         reason = f"Recalibration alone wins {evidence.at_most(RECALIBRATION)}; the features win on top of it."
         if recalibration == "unknown":
-            reason = f"The features clearly win; whether recalibration alone wins is unknown.{share}"
+            alone = "whether recalibration alone wins is unknown"
+            reason = f"On top of recalibration, the features clearly win; {alone}.{share}"
     elif beyond == "yes" and evidence.small(BEYOND) and not evidence.small(RECALIBRATION):
         answer, reason = "yes", f"The features add only a small gain, {evidence.at_most(BEYOND)}.{share}"
     elif beyond == "yes":

@@ -150,6 +150,13 @@ def null_draws(t: Table, statistic: Callable[[Table], float], rng: Generator) ->
     return np.array([statistic(t.null(rng)) for _ in range(N_NULL_DRAWS)])
 
 
+def added_by_chance(t: Table, statistic: Callable[[Table], float], rng: Generator) -> float:
+    """What chance adds to the statistic on average where the labels are those of a smoothed calibration curve."""
+    chance = smoothed(t)
+    drawn = [statistic(t.relabelled(rng, chance)) for _ in range(N_NULL_DRAWS)]
+    return float(np.mean(drawn)) - statistic(Table(t.score, t.n, t.n * chance, t.design))
+
+
 def most_cells(t: Table, bins: int, most: int = MAX_NULL_LEVELS) -> int:
     """On how many cells the labels of a calibrated model are drawn at most, for this many bins."""
     # The labels of clusters vary together, which takes the covariance of every two cells.

@@ -241,7 +241,11 @@ class Table(Counted, Remembering):
 
     def null(self, rng: np.random.Generator) -> Table:
         """These scores with labels drawn as if every score were the true probability."""
-        pos, design = self.design.relabelled(self, rng, self.score)
+        return self.relabelled(rng, self.score)
+
+    def relabelled(self, rng: np.random.Generator, chance: Floats) -> Table:
+        """These scores with labels drawn, 1 with this chance of each score, (m,)."""
+        pos, design = self.design.relabelled(self, rng, chance)
         return Table(self.score, self.n, pos, design)
 
 

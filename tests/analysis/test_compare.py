@@ -278,7 +278,7 @@ def test_chance_adds_more_to_the_largest_loss_over_all_agents_where_a_score_has_
         rng = np.random.default_rng(seed)
         few = rng.choice(np.arange(1, 11) / 11, 400)
         dataset = two_models(few + rng.uniform(-0.01, 0.01, 400), few, (rng.random(400) < few).astype(np.uint8))
-        (found,) = compare(dataset, replace(PLAN, choices=(parse("v_cal"),))).contests[0].differences.values()
+        (found,) = compare(dataset, replace(PLAN, choices=(parse("u_cal"),))).contests[0].differences.values()
         claims += found.by_chance is False
     assert claims <= 3
 

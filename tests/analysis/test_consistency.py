@@ -173,7 +173,7 @@ class TestTheReader:
     @pytest.mark.parametrize(
         ("old", "new"),
         [
-            ("The features clearly win", "The features may win"),
+            ("the features clearly win", "the features may win"),
             ("using the features on top of recalibration wins", "recalibration wins"),
             ("Post-train on the features with blend", "Post-train on the features with stack"),
             ("which may win", "which wins"),

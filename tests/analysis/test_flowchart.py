@@ -137,7 +137,10 @@ CASES = [
         ),
     ),
     case("a free step that may win nothing is not said to win", evidence(DOUBTFUL, CLEAR, CLEAR),
-         last="may win 10 [-10, 30]"),
+         last="may win 10 [-10, 30]",
+         reasons="On top of recalibration, the features clearly win; whether recalibration alone wins is unknown."),
+    case("two clear gains have two intervals", evidence(CLEAR, CLEAR, CLEAR), action="post-train",
+         reasons="using the features on top of recalibration win: both intervals lie above 0."),
     case(
         "a free step that may win next to nothing is not said", evidence((-0.009, 0.0092), CLEAR, CLEAR),
         lead=(

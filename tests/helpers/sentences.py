@@ -190,7 +190,7 @@ SENTENCES: dict[str, Condition] = {
     r"A false alarm \(acting at label 0\) costs (\S+), a miss \(not acting at label 1\) (\S+): acting pays from a "
     rf"probability of each row's own, ({NUMBER}) to ({NUMBER}), half of them below ({NUMBER})\.": _row_costs,
     # Question 1
-    r"On held-out rows, (.*) wins?: the interval lies above 0\.": _improves,
+    r"On held-out rows, (.*) wins?: (?:the interval lies|both intervals lie) above 0\.": _improves,
     rf"The gain is small: (at most {AMOUNT}|nothing), within the tolerance of <tolerance>\.": _all_small,
     r"Recalibration wins <most gain_recalibration>, the features <most gain_beyond> on top of it: no more than the "
     r"tolerance, <tolerance>\.": negligible(RECALIBRATION, BEYOND),
@@ -212,7 +212,7 @@ SENTENCES: dict[str, Condition] = {
     r"Recalibration alone wins <most gain_recalibration>; the features win on top of it\.": all_hold(
         negligible(RECALIBRATION), clear(BEYOND)
     ),
-    r"The features clearly win; whether recalibration alone wins is unknown\.": all_hold(
+    r"On top of recalibration, the features clearly win; whether recalibration alone wins is unknown\.": all_hold(
         clear(BEYOND), lambda page, _: page.open(RECALIBRATION) or page.held_back(RECALIBRATION)
     ),
     r"Of the gain, (\d+) % \[(\d+), (\d+)\] comes from recalibration\.": _share,

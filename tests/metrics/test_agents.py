@@ -6,9 +6,10 @@ from hypothesis import given
 from scipy.optimize import linprog
 
 from decal_cli.errors import Undefined
+from decal_cli.metrics import gaps
 from decal_cli.metrics.families import agents
 from decal_cli.metrics.families.agents import worst_task
-from decal_cli.tables.table import Table
+from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
 from tests.helpers.worlds import (
     Rows,
@@ -186,3 +187,22 @@ def test_a_null_is_the_mean_over_drawn_tables(key: str) -> None:
     low, high = interval_of(key, binary)
     assert low < value_of(key, binary) < high < value_of(key.removesuffix("_null"), binary)
     assert value_of(f"{key}(levels=exact)", many(100, 0)) > 0, "more levels than are drawn at once"
+
+
+def test_chance_adds_more_to_the_u_cal_of_a_score_that_is_off() -> None:
+    """Its extreme scores alone say that labels hardly vary; in samples they vary as they do at the true chance."""
+
+    def world(rows: int, seed: int) -> Table:
+        rng = np.random.default_rng(seed)
+        chance = rng.random(rows)
+        odds = chance / (1 - chance)
+        return tabulate(odds**1.5 / (1 + odds**1.5), rng.random(rows) < chance)
+
+    def u_cal(t: Table) -> float:
+        return value_of("u_cal", t)
+
+    samples = [world(1000, seed) for seed in range(1, 41)]
+    added = np.mean([u_cal(t) for t in samples]) - u_cal(world(200_000, 0))
+    rng = np.random.default_rng(0)
+    told = np.mean([gaps.added_by_chance(t, u_cal, rng) for t in samples[:6]])
+    assert 0.3 < told / added < 1.2

@@ -569,7 +569,7 @@ def _over_constant(t: Table, kinks: int) -> Measured:
         return gaps.interval_of_agents(t, statistic, seed.generator("agents"), confidence, value, most)
 
     def chance(_: float, seed: Seed) -> float:
-        return float(gaps.null_draws(gaps.cells(t), of, seed.generator("agents")).mean())
+        return gaps.added_by_chance(gaps.cells(t), of, seed.generator("agents"))
 
     return Biased(value, interval, chance)
 
