@@ -166,7 +166,7 @@ def test_the_help_of_decal_builds_no_command_and_a_run_builds_its_own() -> None:
     )
     for words, built in ((["--help"], "built"), (["metrics", "--help"], "built metrics")):
         done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
-        assert done.out.splitlines()[-1] == built
+        assert done.stdout.splitlines()[-1] == built
 
 
 @pytest.mark.parametrize("arguments", [("gate", "--help"), ("metrics", "brier")], ids=str)
