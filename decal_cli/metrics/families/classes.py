@@ -37,7 +37,7 @@ from decal_cli.tables.memo import once
 from decal_cli.tables.rows import of_rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Ints, Strategy, Table, tabulate
-from decal_cli.tables.units import Estimate, run_of_each, starts_of
+from decal_cli.tables.units import Estimate, starts_of
 from decal_cli.task import ClassDecision
 
 MAX_PREDICTED_CELLS = 2048
@@ -101,14 +101,14 @@ def _null_draws(c: ClassTable, decision: ClassDecision, seed: Seed) -> Floats:
     alone = np.sqrt(np.add.reduceat(deviation**2, starts))
     noise = alone * rng.standard_normal((N_DRAWS, len(starts)))
     if c.unit is not None:
-        unit, place = c.unit[order], run_of_each(starts, len(c))
+        unit = c.unit[order]
         whole = float((np.bincount(unit, weight) ** 2).sum() / (weight**2).sum())
         effect = design_effect(gap / weight, weight, unit)
         shared = min(max(effect - 1, 0.0) / (whole - 1), 1.0) if whole > 1 else 0.0
         noise *= math.sqrt(1 - shared)
         for each in noise:
             of_cluster = math.sqrt(shared) * rng.standard_normal(int(unit.max()) + 1)
-            each += np.bincount(place, deviation * of_cluster[unit])
+            each += np.add.reduceat(deviation * of_cluster[unit], starts)
     return span(np.cumsum(noise, axis=-1))
 
 
