@@ -23,7 +23,7 @@ from decal_cli.data.large.engines.connections import Engine
 from decal_cli.data.words import text_of
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.declarations.option import keys_of
-from decal_cli.declarations.spec import apart
+from decal_cli.declarations.spec import split_names
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint, Verb
 from decal_cli.limits import MAX_UTILITY
@@ -236,7 +236,7 @@ def names_of(what: str, given: Any) -> tuple[str, ...]:
 
 def parts_of(what: str, given: Any) -> tuple[str, ...]:
     """The names of metrics or methods; a text may hold several: 'ece(bins=20),auc'."""
-    return tuple(name for text in names_of(what, given) for name in apart(text))
+    return tuple(name for text in names_of(what, given) for name in split_names(text))
 
 
 def paths_of(data: Any) -> list[str]:

@@ -207,7 +207,7 @@ class Registry(dict[str, D]):
         return Spec(declared, tuple((each.name, given[each.name]) for each in changed))
 
 
-def apart(text: str) -> list[str]:
+def split_names(text: str) -> list[str]:
     """'ece(bins=20), auc' as its two names: at commas outside brackets."""
     return [each.strip() for each in re.split(r",(?![^()]*\))", text)]
 

@@ -147,13 +147,13 @@ def smoothed(t: Table) -> Floats:
 
 def null_draws(t: Table, statistic: Callable[[Table], float], rng: Generator) -> Floats:
     """The statistic on tables with these scores and labels drawn from them, shape (N_NULL_DRAWS,)."""
-    return np.array([statistic(t.null(rng)) for _ in range(N_NULL_DRAWS)])
+    return np.array([*map(statistic, t.null(rng, N_NULL_DRAWS))])
 
 
 def added_by_chance(t: Table, statistic: Callable[[Table], float], rng: Generator) -> float:
     """What chance adds to the statistic on average where the labels are those of a smoothed calibration curve."""
     chance = smoothed(t)
-    drawn = [statistic(t.relabelled(rng, chance)) for _ in range(N_NULL_DRAWS)]
+    drawn = [*map(statistic, t.relabelled(rng, N_NULL_DRAWS, chance))]
     return float(np.mean(drawn)) - statistic(Table(t.score, t.n, t.n * chance, t.design))
 
 

@@ -147,7 +147,7 @@ class RowCells:
     def null(self, rng: Generator) -> Floats:
         """The value in draws of labels from the mean scores of cells, shape (N_NULL_DRAWS,)."""
         cells = self.cells.with_free_levels
-        pos = np.array([cells.null(rng).pos for _ in range(gaps.N_NULL_DRAWS)])
+        pos = np.array([drawn.pos for drawn in cells.null(rng, gaps.N_NULL_DRAWS)])
         lost = (each.lost(rate) for each, rate in zip(self.bins, (pos / cells.n).T, strict=True))
         return np.asarray(sum(lost), dtype=np.float64)
 
@@ -261,7 +261,7 @@ class ScoreCells:
 
     def null(self, rng: Generator) -> Floats:
         cells, at = self.cells.with_free_levels, np.array(self.task.thresholds)[:, None]
-        draws = (cells.null(rng).pos for _ in range(gaps.N_NULL_DRAWS))
+        draws = (drawn.pos for drawn in cells.null(rng, gaps.N_NULL_DRAWS))
         return self.task.u_delta * np.array([self.parts.lost((pos - at * cells.n) / cells.total) for pos in draws])
 
 

@@ -296,6 +296,10 @@ class Design(Sampling):
         """
         return self
 
+    def that_draws(self, chance: Floats) -> Design:
+        """The design that draws labels of these chances: of clusters in too many cells, that of independent rows."""
+        return self
+
     def need_folds(self) -> None:
         """Raise Undefined where there are too few clusters to hold some out."""
 
@@ -650,10 +654,8 @@ class Clustered(Design):
         """Draw positives, of which labels in a cluster correlate as the design effect says.
 
         The part of a label that is its own is drawn as of independent rows, the rest as a normal number of its cluster.
-        Where there are too many cells for `gram`, every cell is drawn by itself.
         """
-        if self._root_of_all is None:
-            return self.within_cells(chance).relabelled(cells, rng, chance)
+        assert self._root_of_all is not None  # it is asked of the design `that_draws`
         expected = cells.n * chance
         own = self._alone.relabelled(cells, rng, chance)[0] - expected
         # Not by the linear algebra library: in many small products its threads only wait for each other.
@@ -666,6 +668,9 @@ class Clustered(Design):
         """Correlation of labels less scores of two rows in one cluster, by the design effect; from 0 to 1."""
         most = float(self.times @ self._totals**2) * self.effect / float(self.sums_of_labels.sum())
         return min((self.effect - 1) / (most - 1), 1.0) if most > 1 else 0.0
+
+    def that_draws(self, chance: Floats) -> Design:
+        return self.within_cells(chance) if self._root_of_all is None else self
 
     def within_cells(self, chance: Floats) -> Design:
         rows = self.rows

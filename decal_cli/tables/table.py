@@ -239,14 +239,16 @@ class Table(Counted, Remembering):
         design = self.design.within_cells(self.score)
         return self if design is self.design else replace(self, design=design)
 
-    def null(self, rng: np.random.Generator) -> Table:
-        """These scores with labels drawn as if every score were the true probability."""
-        return self.relabelled(rng, self.score)
+    def null(self, rng: np.random.Generator, times: int) -> Iterator[Table]:
+        """So many tables of these scores with labels drawn as if every score were the true probability."""
+        return self.relabelled(rng, times, self.score)
 
-    def relabelled(self, rng: np.random.Generator, chance: Floats) -> Table:
-        """These scores with labels drawn, 1 with this chance of each score, (m,)."""
-        pos, design = self.design.relabelled(self, rng, chance)
-        return Table(self.score, self.n, pos, design)
+    def relabelled(self, rng: np.random.Generator, times: int, chance: Floats) -> Iterator[Table]:
+        """So many tables of these scores with labels drawn, 1 with this chance of each score, (m,)."""
+        drawn_by = self.design.that_draws(chance)
+        for _ in range(times):
+            pos, design = drawn_by.relabelled(self, rng, chance)
+            yield Table(self.score, self.n, pos, design)
 
 
 def bin_of(score: Floats, edges: Floats) -> Ints:

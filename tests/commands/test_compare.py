@@ -118,22 +118,22 @@ class TestSplice:
         assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
 
 
-def test_thresholds_that_read_the_same_are_one(decal: Decal, tmp_path: Path) -> None:
-    """Of 200 rows of label 1, one model gives 0.038 and the other 0.0380001: it alone acts between the two."""
-    rows = "0.9,0.9,1\n0.01,0.01,0\n" * 200 + "0.038,0.0380001,1\n" * 200
+@pytest.mark.parametrize(
+    ("negative", "of_a", "of_b", "said", "never"),
+    [
+        ("0.01", "0.038", "0.0380001", "b is clearly ahead at t = 0.038; a nowhere", "0.038 – 0.038"),
+        ("0.000001", "0.00002", "0.0004", "b is clearly ahead for t from 0.00002 to 0.0004; a nowhere", "0.000 "),
+    ],
+    ids=["two that read the same are one", "one near zero is told from it"],
+)
+def test_thresholds_are_written_as_they_differ(
+    decal: Decal, tmp_path: Path, negative: str, of_a: str, of_b: str, said: str, never: str
+) -> None:
+    """Of 200 rows of label 1, b gives a little more than a: it alone acts between the two."""
+    rows = f"0.9,0.9,1\n{negative},{negative},0\n" * 200 + f"{of_a},{of_b},1\n" * 200
     (tmp_path / "near.csv").write_text(f"a,b,y\n{rows}")
     text = decal("compare", "near.csv", "-s", "a", "-s", "b", "-y", "y").out
-    assert "b is clearly ahead at t = 0.038; a nowhere" in text
-    assert "0.038 – 0.038" not in text
-
-
-def test_a_threshold_near_zero_is_told_from_it(decal: Decal, tmp_path: Path) -> None:
-    """Of the rows of label 1, one model gives 0.00002 and the other 0.0004: it alone acts between the two."""
-    rows = "0.9,0.9,1\n0.000001,0.000001,0\n" * 200 + "0.00002,0.0004,1\n" * 200
-    (tmp_path / "low.csv").write_text(f"a,b,y\n{rows}")
-    text = decal("compare", "low.csv", "-s", "a", "-s", "b", "-y", "y").out
-    assert "b is clearly ahead for t from 0.00002 to 0.0004; a nowhere" in text
-    assert "0.000 " not in text
+    assert said in text and never not in text
 
 
 def test_both_models_say_why_they_have_no_number(decal: Decal, tmp_path: Path) -> None:

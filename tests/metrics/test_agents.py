@@ -182,7 +182,7 @@ def test_a_curve_finds_what_all_kinks_at_once_find(seed: int, kinks: int) -> Non
 def test_a_null_is_the_mean_over_drawn_tables(key: str) -> None:
     binary, rng = known_rows("binary").table, np.random.default_rng(0)
     bins = binary.bins()
-    plain = [value_of(f"{key.removesuffix('_null')}(levels=exact)", bins.null(rng)) for _ in range(300)]
+    plain = [value_of(f"{key.removesuffix('_null')}(levels=exact)", drawn) for drawn in bins.null(rng, 300)]
     assert value_of(key, binary) == pytest.approx(np.mean(plain), abs=5 * float(np.std(plain)) / np.sqrt(300))
     low, high = interval_of(key, binary)
     assert low < value_of(key, binary) < high < value_of(key.removesuffix("_null"), binary)

@@ -1,6 +1,7 @@
 """Several classes: published numbers, scikit-learn, loops over rows; two classes give the numbers of a score."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import permutations
@@ -507,40 +508,42 @@ def test_copies_of_a_row_say_as_much_as_one_about_a_calibrated_model() -> None:
     assert spread(together) == pytest.approx(spread(rows), rel=0.1)
 
 
-def test_chance_of_several_classes_counts_the_rows_of_a_cluster_that_share_a_cell() -> None:
-    """Whether the first guess is right goes together within a cluster, whose rows are spread over many cells."""
-    rng, unit = np.random.default_rng(7), np.repeat(np.arange(60), 20)
-    score = rng.dirichlet(np.full(3, 2.0), 1200)
-    utility = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.6, 0.6, 0.0))
+def calibrated_clusters(rng: np.random.Generator, agreement: float) -> Callable[[], Rows]:
+    """Draws labels of 60 clusters of 20 rows, where guesses are right or wrong together, in many cells."""
+    unit, score = np.repeat(np.arange(60), 20), rng.dirichlet(np.full(3, 2.0), 1200)
     order = np.argsort(-score, axis=1)
     reached = np.cumsum(np.take_along_axis(score, order, axis=1), axis=1)
 
-    def drawn() -> ClassRegrets:
-        normal = np.sqrt(0.2) * rng.normal(size=60)[unit] + np.sqrt(0.8) * rng.normal(size=1200)
+    def drawn() -> Rows:
+        normal = np.sqrt(agreement) * rng.normal(size=60)[unit] + np.sqrt(1 - agreement) * rng.normal(size=1200)
         place = np.minimum((ndtr(normal)[:, None] > reached).sum(axis=1), 2)
         label = np.take_along_axis(order, place[:, None], axis=1)[:, 0]
-        table = ClassTable(score, label, None, ("a", "b", "c"), unit)
-        return ClassRegrets(table, ClassDecision(utility, ("a", "b", "c", "abstain")))
+        return Rows(score, label, None, unit, classes=("a", "b", "c"))
 
-    seen = np.mean([drawn().levels("bins").value for _ in range(150)])
-    chance = np.mean([drawn().levels("bins").null(rng).mean() for _ in range(4)])
-    assert chance == pytest.approx(seen, rel=0.2)
+    return drawn
+
+
+def test_chance_of_several_classes_counts_the_rows_of_a_cluster_that_share_a_cell() -> None:
+    rng = np.random.default_rng(7)
+    drawn = calibrated_clusters(rng, 0.2)
+    utility = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.6, 0.6, 0.0))
+    decision = ClassDecision(utility, ("a", "b", "c", "abstain"))
+
+    def levels() -> Any:
+        return ClassRegrets(drawn().class_table, decision).levels("bins")
+
+    seen = np.mean([levels().value for _ in range(150)])
+    assert np.mean([levels().null(rng).mean() for _ in range(4)]) == pytest.approx(seen, rel=0.2)
 
 
 def test_a_calibrated_model_shows_the_utility_calibration_of_its_null_in_clusters() -> None:
     """Rows of a cluster have many predicted utilities, and what each is off by goes together."""
-    rng, unit = np.random.default_rng(3), np.repeat(np.arange(60), 20)
-    score = rng.dirichlet(np.full(3, 2.0), 1200)
+    drawn = calibrated_clusters(np.random.default_rng(3), 0.3)
     decision = ClassDecision(((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), ("a", "b", "c"))
-    order = np.argsort(-score, axis=1)
-    reached = np.cumsum(np.take_along_axis(score, order, axis=1), axis=1)
 
-    def drawn(name: str) -> float:
-        normal = np.sqrt(0.3) * rng.normal(size=60)[unit] + np.sqrt(0.7) * rng.normal(size=1200)
-        place = np.minimum((ndtr(normal)[:, None] > reached).sum(axis=1), 2)
-        label = np.take_along_axis(order, place[:, None], axis=1)[:, 0]
-        rows = Rows(score, label, None, unit, classes=("a", "b", "c"))
-        return value_of(parse(name), Inputs.of(rows, rows.class_table, decision))
+    def mean(name: str, times: int) -> float:
+        samples = (drawn() for _ in range(times))
+        values = [value_of(parse(name), Inputs.of(rows, rows.class_table, decision)) for rows in samples]
+        return float(np.mean(values))
 
-    seen = np.mean([drawn("utility_calibration") for _ in range(200)])
-    assert np.mean([drawn("utility_calibration_null") for _ in range(8)]) == pytest.approx(seen, rel=0.15)
+    assert mean("utility_calibration_null", 8) == pytest.approx(mean("utility_calibration", 200), rel=0.15)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from decal_cli.api.asking import metrics_of
-from decal_cli.declarations.spec import Spec, apart
+from decal_cli.declarations.spec import Spec, split_names
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import METRICS, Inputs, parse
 from decal_cli.metrics import value_of as value_of_spec
@@ -99,8 +99,8 @@ def test_what_does_not_parse_is_explained(written: str) -> None:
 
 
 def test_a_text_may_hold_several_names() -> None:
-    assert apart("ece(bins=10, strategy=width) ,auc") == ["ece(bins=10, strategy=width)", "auc"]
-    assert apart("ece(bins=10,auc") == ["ece(bins=10", "auc"]
+    assert split_names("ece(bins=10, strategy=width) ,auc") == ["ece(bins=10, strategy=width)", "auc"]
+    assert split_names("ece(bins=10,auc") == ["ece(bins=10", "auc"]
     assert [each.key for each in metrics_of(["brier,ece(bins=10)", "auc"])] == ["brier", "ece(bins=10)", "auc"]
 
 

@@ -208,7 +208,7 @@ def test_the_ece_null_does_not_depend_on_how_many_levels_it_is_drawn_on() -> Non
     rng = np.random.default_rng(0)
     score = rng.beta(1, 3, 9000)
     table = Rows(score, (rng.random(9000) < score).astype(int)).table
-    plain = [value_of("ece", table.null(rng)) for _ in range(300)]
+    plain = [value_of("ece", drawn) for drawn in table.null(rng, 300)]
     assert value_of("ece_null", table) == pytest.approx(
         float(np.mean(plain)), abs=5 * float(np.std(plain)) / np.sqrt(300)
     )

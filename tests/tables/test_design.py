@@ -30,8 +30,9 @@ def test_weights_of_one_are_no_weights(name: str) -> None:
     weighted = as_weighted(plain)
     assert weighted.effective_rows == pytest.approx(plain.effective_rows) and weighted.unit == plain.unit == 1
     np.testing.assert_allclose(weighted.rows_of_cells, plain.rows_of_cells)
-    for draw in ("resample", "null"):
-        one, other = (getattr(t, draw)(np.random.default_rng(3)) for t in (plain, weighted))
+    resampled = [t.resample(np.random.default_rng(3)) for t in (plain, weighted)]
+    relabelled = [next(t.null(np.random.default_rng(3), 1)) for t in (plain, weighted)]
+    for one, other in (resampled, relabelled):
         np.testing.assert_allclose(one.pos, other.pos)
         np.testing.assert_allclose(one.n, other.n)
     if name == "ties":  # where every row is a level of its own, plain rows go to folds in another way

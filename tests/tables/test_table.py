@@ -122,7 +122,7 @@ def test_a_null_table_keeps_its_scores_and_draws_labels_from_them(weighted: bool
     if weighted:
         hand = replace(hand, weight=np.full(12, 0.5))
     table = hand.table
-    tables = [table.null(rng) for _ in range(4000)]
+    tables = [*table.null(rng, 4000)]
     assert all(each.score is table.score and (each.pos <= each.n).all() for each in tables)
     mean, variance = drawn_mean_and_variance(tables)
     weight = np.asarray(table.n, float)
