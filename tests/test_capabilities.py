@@ -22,6 +22,7 @@ PARTS = 2
 QUICK_VERBS = [verb for verb in WALKED_VERBS if verb not in COSTLY_VERBS]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize(
     ("verb", "first", "step"),
@@ -46,6 +47,7 @@ def test_every_pair_is_listed_and_none_crashes() -> None:
     assert not [each for each, came in listed.items() if came.startswith("CRASH")]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("seed", "n_quick", "n_costly"),
     [(0, 20, 1), *(pytest.param(seed, 60, 8, marks=pytest.mark.long) for seed in (1, 2, 3))],

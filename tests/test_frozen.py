@@ -100,6 +100,7 @@ def marked(cases: Iterable[str]) -> list[Any]:
     return [pytest.param(case, marks=[pytest.mark.long] if case in SLOW else []) for case in cases]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("case", marked(CASES))
 def test_numbers_and_texts_are_those_of_the_record(
     case: str, inputs: Path, expected: frozen.Record, texts: dict[str, Texts]

@@ -12,6 +12,7 @@ from tests.fuzz.kills import SIGNALS, Command, moment, prepared
 pytestmark = pytest.mark.usefixtures("one_deal")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.long), pytest.param(2, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", FUZZERS)
 def test_hostile_input_is_judged_or_refused_in_one_line(name: str, part: int, tmp_path: Path) -> None:

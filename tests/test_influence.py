@@ -130,6 +130,7 @@ def errors_by_intervals(world: Weighted) -> dict[str, float]:
     return found
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
 def test_errors_are_those_of_the_derivatives_by_weight(world: Weighted) -> None:
     by_weights, by_intervals = errors_by_weights(world), errors_by_intervals(world)

@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 from tests.helpers.command import ROOT
 from tests.helpers.mutants import chosen_faults, faults_in, mirrors, users
 
@@ -24,6 +26,7 @@ def test_every_kind_of_fault_is_found_in_a_function_and_none_in_what_is_raised()
     }
 
 
+@pytest.mark.ci
 def test_seeded_faults_parse_are_spread_over_the_rooms_and_have_tests() -> None:
     faults = chosen_faults(40, seed=0)
     assert faults == chosen_faults(40, seed=0)

@@ -2,6 +2,8 @@
 
 from fractions import Fraction
 
+import pytest
+
 from tests.helpers.oracle_worlds import judge
 from tests.helpers.row_oracle import Row, RowWorld, oracle_values
 
@@ -14,6 +16,7 @@ UNDEFINED = {"is for utilities that all rows share, and here each row has its ow
 """Why a value that exists is not given."""
 
 
+@pytest.mark.ci
 def test_decal_agrees_with_a_loop_over_rows() -> None:
     judged = judge(400, seed=0)
     assert not judged.apart, "\n".join(judged.apart[:20])

@@ -196,6 +196,7 @@ class TestAdvice:
         for part in np.array_split(np.argsort(rows.score), 10):
             assert abs((q - rows.score)[part].mean()) < 5 * 0.5 / np.sqrt(len(part))
 
+    @pytest.mark.ci
     def test_a_line_holds_what_the_advice_rests_on(self) -> None:
         (world,) = (each for each in advice.WORLDS if each.name == "bent")
         line = json.loads(json.dumps(advice.sample(world, 500, 0)))

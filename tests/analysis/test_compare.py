@@ -244,6 +244,7 @@ PLAN = Plan(
 )
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("decimals", [1, 2, 3])
 def test_every_interval_of_a_difference_holds_it(decimals: int) -> None:
     """A is so rounded that its levels have rows, of B every row has a level of its own."""
@@ -257,6 +258,7 @@ def test_every_interval_of_a_difference_holds_it(decimals: int) -> None:
     assert not [key for key, each in held.items() if not each.interval[0] <= each.value <= each.interval[1]]
 
 
+@pytest.mark.ci
 def test_that_a_score_has_fewer_levels_is_not_taken_for_a_difference() -> None:
     """Chance adds .01 to the miscalibration of 300 levels and .003 to that of ten, and to what is possible likewise."""
     claims = 0
@@ -271,6 +273,7 @@ def test_that_a_score_has_fewer_levels_is_not_taken_for_a_difference() -> None:
     assert claims <= 2
 
 
+@pytest.mark.ci
 def test_chance_adds_more_to_the_largest_loss_over_all_agents_where_a_score_has_more_levels() -> None:
     """Without that, the score of ten levels was better, not by chance, in .15 of such samples."""
     claims = 0
@@ -332,6 +335,7 @@ def test_a_model_is_the_same_as_itself() -> None:
     assert "the same" in as_text(Compared(comparison))
 
 
+@pytest.mark.ci
 def test_shuffled_rows_give_the_same_document_to_the_last_byte() -> None:
     a, b, label = crossing_world(400, 5)
     rng = np.random.default_rng(0)

@@ -105,6 +105,7 @@ def test_a_limited_capacity_of_rows_with_utilities_of_their_own(
     assert capacity_contradictions(worse, text) != []
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 12))])
 def test_random_worlds(tmp_path: Path, seed: int) -> None:
     """Calibrated, distorted, backward and useless scores, rare and common labels, with and without a useful feature."""

@@ -90,6 +90,7 @@ def test_text_json_and_the_page_say_the_same() -> None:
         assert "wins 0.661 [0.003, 1.320] million EUR a year" in written
 
 
+@pytest.mark.ci
 def test_the_actions_have_the_names_that_the_user_gives(decal: Decal, tmp_path: Any) -> None:
     asked = (BINARY, "-s", "p", "-y", "y", "-t", ".3")
     plain, named = decal("recommend", *asked), decal("recommend", *asked, "--names", "reject,accept")

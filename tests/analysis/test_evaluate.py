@@ -16,6 +16,7 @@ LABEL = (RNG.random(400) < SCORE).astype(int)
 FEATURES = RNG.normal(size=(400, 2))
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("one_deal")
 def test_row_order_does_not_matter_to_a_single_bit() -> None:
     order = np.random.default_rng(9).permutation(400)

@@ -136,6 +136,7 @@ def test_a_test_file_says_of_costs_of_each_row_what_it_says_of_costs_that_all_sh
     assert ends[0] == pytest.approx(ends[1], abs=1e-3)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("decision", "columns"),
     [

@@ -111,6 +111,7 @@ EXTREMES: dict[str, Callable[[Stream], Stream]] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("kind", "delay"),
     [(kind, delay) for kind in EXTREMES for delay in (DELAYS if kind in ("rows", "clusters") else ("none", "rows"))],

@@ -40,6 +40,7 @@ def advised(**decision: float) -> tuple[str, str | None, str | None]:
     return decal.recommend(str(BINARY), score="p", label="y", **decision).advice.same
 
 
+@pytest.mark.ci
 def test_at_each_number_it_is_the_advice_of_one_decision_and_wins_as_much(ranged) -> None:
     (stretches,) = ranged.stretches
     assert len(stretches) > 2
@@ -54,6 +55,7 @@ def test_at_each_number_it_is_the_advice_of_one_decision_and_wins_as_much(ranged
     assert advice.interval is None or best.interval == pytest.approx(advice.interval, rel=1e-9)
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("one_deal")
 def test_the_interval_of_a_gain_is_after_the_cost_as_the_gain_is() -> None:
     def best(cost: float) -> Any:
@@ -74,6 +76,7 @@ def test_stretches_meet_and_cover_the_range(ranged) -> None:
         assert (one.action, one.method, one.constant) != (next_one.action, next_one.method, next_one.constant)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "decision",
     [
@@ -93,6 +96,7 @@ def test_advice_holds_from_and_to_thresholds_where_it_is_that_of_one_decision(de
     assert all(advised(threshold=each) != answer.advice.same for each in beyond if each is not None)
 
 
+@pytest.mark.ci
 def test_no_other_advice_hides_between_thresholds_of_the_same() -> None:
     """Few rows, of which thresholds a hundredth apart are advised differently."""
     rng = np.random.default_rng(5)
@@ -108,6 +112,7 @@ def test_no_other_advice_hides_between_thresholds_of_the_same() -> None:
         assert (stretch.action, stretch.method, stretch.constant) == same
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("one_deal")
 def test_advice_holds_for_costs_that_add_up_to_the_same() -> None:
     """Post-training at a cost of .1 pays where errors cost 100 together, and nowhere where they cost 1."""

@@ -71,6 +71,7 @@ def test_the_gain_is_what_a_loop_over_time_wins() -> None:
     assert result.interval[0] < result.value < result.interval[1]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("with_features", [False, True])
 def test_no_fit_sees_a_later_label(with_features: bool) -> None:
     frame = stream(rows=120)
@@ -102,6 +103,7 @@ WORLDS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("world", WORLDS)
 def test_every_world_has_gains_over_time_and_the_youngest_fits_are_those_of_the_report(world: str) -> None:
     decision, given = WORLDS[world]
@@ -149,6 +151,7 @@ def test_a_fit_lasts_where_the_world_stays_and_not_where_it_turns(high: float, t
         assert gain[0] > 0 and over_time.recalibration_lasts == over_time.ages[-1].after
 
 
+@pytest.mark.ci
 def test_a_fit_lasts_as_long_as_its_gain_is_clear() -> None:
     """The score is right, and then off one way and the other: estimates above 0 are no gain that lasts."""
     frame = stream(rows=900)
@@ -180,6 +183,7 @@ def test_the_page_says_what_judged_what_and_how_long_a_fit_lasts(decal: Decal, f
     assert "|time:day" in text
 
 
+@pytest.mark.ci
 def test_a_page_shows_gains_of_earlier_fits_alone(
     decal: Decal, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +203,7 @@ def test_a_page_shows_gains_of_earlier_fits_alone(
     assert pictured == [gain]
 
 
+@pytest.mark.ci
 def test_what_is_tried_and_fitted_learns_from_earlier_rows_too(decal: Decal, file: Path, tmp_path: Path) -> None:
     tried = decal("recommend", file, "-s", "p", "-t", 0.3, "--time", "day", "--method", "isotonic").text
     assert "Tried on p, fitted to earlier rows only" in tried

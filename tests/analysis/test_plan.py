@@ -78,6 +78,7 @@ def test_more_rows_show_more_and_a_narrower_interval_takes_more(decal: Decal) ->
     assert narrow == pytest.approx(2000 * (0.02245 / 0.01) ** 2, rel=0.1)
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("few_samples")
 def test_the_sentence_is_of_what_needs_the_most_rows(decal: Decal) -> None:
     line = ("plan", "--auc", "0.75", "--prevalence", "0.1", "-t", "0.2", "-r", "auc>=.7", "-r", "brier<=.09")
@@ -89,6 +90,7 @@ def test_the_sentence_is_of_what_needs_the_most_rows(decal: Decal) -> None:
     assert "Nothing else" not in decal(*line[:-2]).out
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("few_samples")
 def test_what_is_too_little_to_matter_is_said(decal: Decal) -> None:
     """5 % of what is at stake: of .1 x .8 for misses, where costs sum to 1."""
@@ -144,6 +146,7 @@ def test_rows_of_few_clusters_are_as_many_as_an_interval_needs(decal: Decal, tmp
     assert "under 1 %" in decal(*line[:-2], "--cluster", "c").out
 
 
+@pytest.mark.ci
 def test_a_plan_is_the_same_whatever_the_order_of_the_pilot() -> None:
     """Errors of a gain are measured on samples of the pilot: the same rows, as the file or an engine lists them."""
     rng = np.random.default_rng(0)

@@ -211,6 +211,7 @@ class TestRounds:
         assert (only.best, only.report, only.advice) == (None, None, None)
         assert len(only.trials) == 3
 
+    @pytest.mark.ci
     def test_it_ends_where_the_advice_is_of_a_kind_that_nobody_named(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -241,6 +242,7 @@ class TestCommandLine:
             out = decal("recommend", "two.csv", "-t", "0.4", *methods).out
             assert f"\n{start}needs at least 3 distinct scores; there are 2" in out, out
 
+    @pytest.mark.ci
     def test_each_model_has_its_own_rounds_and_groups_have_none(self, decal: Decal) -> None:
         named = (FIXTURES / "binary_n2000.csv", "-s", "p", "-s", "q", "-y", "y", "--group", "group", "-t", "0.3")
         out = decal("recommend", *named, "--method", "isotonic").out
@@ -250,6 +252,7 @@ class TestCommandLine:
         ]
 
 
+@pytest.mark.ci
 def test_rows_of_one_label_promise_nothing_and_try_nothing(decal: Decal, tmp_path: Path) -> None:
     table = pacsv.read_csv(FIXTURES / "binary_n2000.csv")
     pq.write_table(table.filter(pa.compute.equal(table["y"], 1)), tmp_path / "ones.parquet")

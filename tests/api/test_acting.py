@@ -94,6 +94,7 @@ def test_a_study_has_points_and_a_picture(tmp_path: Path) -> None:
         answer.plot("gain_recalibratoin")
 
 
+@pytest.mark.ci
 def test_a_fit_speaks_in_the_units_of_its_user_and_draws_both_scores() -> None:
     matplotlib.use("agg")
     terms: dict[str, Any] = {"unit": "EUR", "decisions": "100000/year"}

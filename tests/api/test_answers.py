@@ -51,6 +51,7 @@ def test_an_answer_is_short_to_look_at_and_whole_on_request(verb: str, tmp_path:
     assert json.loads((tmp_path / "answer.json").read_text(encoding="utf-8")) == answer.to_dict()
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("undrawn")
 def test_a_page_and_a_card_say_in_one_line_what_they_are_and_gains_are_over_the_score(
     monkeypatch: pytest.MonkeyPatch,
@@ -123,6 +124,7 @@ def test_a_gate_counts_rules_not_what_came_of_them() -> None:
     assert answer.one_line == "passed, 2 rules" and len(answer.outcomes) > 2
 
 
+@pytest.mark.ci
 def test_amounts_and_actions_are_said_in_the_users_terms() -> None:
     answer = decal.recommend(
         FRAME, **COLUMNS, features="x*", unit="EUR", decisions="100000/year", names="reject,accept"

@@ -35,6 +35,7 @@ EXPECTED_FAILURES = {
 """By method: checks of scikit-learn that fail, and why they may. One method sees only the score, the other X too."""
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("method", EXPECTED_FAILURES)
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learns_checks_pass_but_for_those_listed(method: str) -> None:

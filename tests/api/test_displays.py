@@ -40,6 +40,7 @@ def drawn(axes: Any) -> list[list[float]]:
     return [np.round(np.ma.filled(line.get_xydata(), np.nan), 9).tolist() for line in axes.lines]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_an_estimator_and_its_predictions_give_the_same_picture(display: type[decal.ReliabilityDisplay]) -> None:
     _, axes = pyplot.subplots(1, 2)
@@ -73,6 +74,7 @@ def test_an_answer_draws_into_the_axes_it_is_given(picture: str) -> None:
     assert advised().plot(picture, ax=axes) is axes and len(axes.lines) > 0
 
 
+@pytest.mark.ci
 def test_every_answer_has_a_picture_of_its_own() -> None:
     two = {"a": P, "b": P**2}
     assert decal.evaluate(P, Y).plot().get_xlabel() == "score"

@@ -23,6 +23,7 @@ def frame() -> dict[str, np.ndarray]:
     return {"t": np.array(columns["t"], "M8[D]"), "p": np.array(columns["p"], float), "y": np.array(columns["y"], int)}
 
 
+@pytest.mark.ci
 def test_arrays_frames_and_files_give_what_the_command_prints(decal_line: dict, tmp_path: Path) -> None:
     columns = frame()
     of_frame = decal.online(columns, **GIVEN)
@@ -127,6 +128,7 @@ def test_a_delay_is_a_span_of_time(delay: Any, text: str) -> None:
     assert (plan.delay.kind, plan.delay.amount, plan.delay.text) == ("time", round(days * 86_400e9), text)
 
 
+@pytest.mark.ci
 def test_scores_that_are_certain_and_wrong_are_named() -> None:
     """Beside them stands a certain score that is right: row 3, which is no reason for a note."""
     rows = frame()

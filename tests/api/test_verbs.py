@@ -129,6 +129,7 @@ def test_an_error_carries_hints_and_each_side_says_them(hint: Hint | Verb, on_th
     assert str(raised(error)) == f"{in_python} is wrong; give {in_python}"
 
 
+@pytest.mark.ci
 def test_no_sentence_names_an_option_of_the_command_line_but_as_a_hint() -> None:
     texts = []
     for path in (ROOT / "decal_cli").rglob("*.py"):

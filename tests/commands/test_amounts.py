@@ -72,6 +72,7 @@ def test_compare_pairs_the_utilities_of_each_row(decal: Decal, rows: np.ndarray)
     assert decal("gate", *both, *rules).code == 0
 
 
+@pytest.mark.ci
 def test_methods_are_tried_on_utilities_of_each_row(decal: Decal, rows: np.ndarray) -> None:
     line = ("recommend", "a.csv", "-s", "p", *OWN, "--capacity", "50/1000", "--method", "isotonic", "--method", "platt")
     document = decal.json(*line)

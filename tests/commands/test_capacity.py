@@ -106,6 +106,7 @@ def test_a_sweep_goes_over_capacities(decal: Decal) -> None:
         assert [curve["low"][2], curve["high"][2]] == pytest.approx(answer[key].interval, abs=1e-12)
 
 
+@pytest.mark.ci
 def test_where_all_rows_have_a_place_the_gains_are_those_without_a_limit(decal: Decal, tmp_path: Path) -> None:
     few_rows(tmp_path)
     line = ("recommend", *FEW, "-t", "0.3", "--method", "isotonic", "--method", "platt", "--capacity", "500")
@@ -117,6 +118,7 @@ def test_where_all_rows_have_a_place_the_gains_are_those_without_a_limit(decal: 
     assert perfect["utility"] == pytest.approx(0)
 
 
+@pytest.mark.ci
 def test_pictures_and_pages_show_the_capacity(decal: Decal, tmp_path: Path) -> None:
     """Its metrics are among those that say most; those of rows with utilities of their own are not."""
     few_rows(tmp_path)

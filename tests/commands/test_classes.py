@@ -169,6 +169,7 @@ def test_cells_say_what_they_lose(decal: Decal, tmp_path: Path) -> None:
     assert one["metrics"].keys() == {spec.name for spec in all_choices(of_classes=True)}
 
 
+@pytest.mark.ci
 def test_77_classes_fit_on_100_columns(decal: Decal, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     score = rng.dirichlet(np.ones(77), 200)

@@ -89,6 +89,7 @@ def test_groups_of_clusters_say_that_their_rows_are_effective_ones(decal: Decal,
     assert "rows: those of the denominator\n" in decal(*line).out
 
 
+@pytest.mark.ci
 def test_rows_to_collect_come_in_more_clusters(decal: Decal, visits: Path, tmp_path: Path) -> None:
     """Six visits of each patient: more visits of the same patients would say little more."""
     named, patients = ("--features", "q"), ("--cluster", "patient")

@@ -20,6 +20,7 @@ AMOUNTS = ("a.csv", "--score", "p")
 
 
 class TestGate:
+    @pytest.mark.ci
     def test_rules_from_the_settings_and_a_baseline(self, decal: Decal, tmp_path: Path) -> None:
         assert decal("evaluate", *NAMED, "-f", "json", "-o", "report.json").code == 0
         valid_json((tmp_path / "report.json").read_text())

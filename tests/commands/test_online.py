@@ -37,6 +37,7 @@ def drifting(tmp_path: Path) -> Path:
     return write_stream(tmp_path / "stream.csv", stream_columns())
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("losses")
 @pytest.mark.parametrize("horizon", [(), pytest.param(("--horizon", "700"), marks=pytest.mark.long)])
 def test_no_figure_contradicts_another(decal: Decal, tmp_path: Path, horizon: tuple[str, ...]) -> None:
@@ -89,6 +90,7 @@ def test_predictions_are_written_for_every_row(decal: Decal, tmp_path: Path) -> 
     assert table["p_online_platt"].null_count == 0
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("delay", "most"), [pytest.param((), "5e+299", marks=pytest.mark.long), (("--delay", "2"), "2e+299")]
 )
@@ -285,6 +287,7 @@ def in_pieces(decal: Decal, folder: Path, columns: dict, cuts: Sequence[int], li
     return json.dumps(document)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("delay", DELAYS)
 def test_any_cutting_into_days_gives_the_same_bytes(decal: Decal, tmp_path: Path, delay: str) -> None:
     columns = columns_of()
@@ -401,6 +404,7 @@ def another(value: Any, number: int) -> Any:
     return others[number % len(others)]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", ["delay", "clusters"])
 @pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in (1, 2))])
 def test_every_field_of_a_state_is_held_to_what_it_can_be(decal: Decal, tmp_path: Path, kind: str, part: int) -> None:

@@ -47,6 +47,7 @@ def test_devices_stay_devices(decal: Decal, tmp_path: Path) -> None:
     assert "No space left on device" in refusal(full)
 
 
+@pytest.mark.ci
 def test_the_files_of_standard_output_are_written_through(installed: Decal) -> None:
     for name in ("/dev/stdout", "/dev/fd/1"):
         valid_json(installed(*LINE, "-o", name).out)

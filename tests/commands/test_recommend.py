@@ -15,6 +15,7 @@ def rows(tmp_path: Path) -> None:
     few_rows(tmp_path, 800)
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("one_deal")
 def test_a_cost_above_the_gain_advises_against(decal: Decal) -> None:
     asked = ("recommend", *NAMED, "--features", "x*", "-t", "0.3", "--cost")

@@ -81,6 +81,7 @@ def in_utility(path: tuple[Any, ...]) -> bool | None:
     return units[0] if "metrics" in path and units else None
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "command", [pytest.param(each, marks=[pytest.mark.long] if each == "recommend" else []) for each in COMMANDS]
 )
@@ -101,6 +102,7 @@ def same(path: tuple[Any, ...], value: Any, other: Any) -> bool:
     return any(math.isclose(other, each * value, rel_tol=1e-9, abs_tol=1e-12 * each) for each in factors)
 
 
+@pytest.mark.ci
 def test_a_utility_that_no_decision_changes_changes_no_advice(folder: Path) -> None:
     unit, other = (document(folder, "recommend --try", each)["recommendation"] for each in (UNIT, PAPER))
     for key in ("action", "method", "fit", "small"):

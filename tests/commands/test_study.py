@@ -61,6 +61,7 @@ def same_but_for_times(one: Path, other: Path) -> None:
     assert summaries[0] == summaries[1]
 
 
+@pytest.mark.ci
 def test_it_writes_points_tables_and_pictures(undisturbed: tuple[Path, Done]) -> None:
     folder, done = undisturbed
     assert done.code == 0
@@ -89,6 +90,7 @@ def test_it_writes_points_tables_and_pictures(undisturbed: tuple[Path, Done]) ->
     assert valid_json((folder / "summary.json").read_text())["study"]["points"] == UNITS * 5
 
 
+@pytest.mark.ci
 def test_the_same_command_again_measures_nothing_and_says_the_same(rows: Path, undisturbed: tuple[Path, Done]) -> None:
     folder, done = undisturbed
     before = {name: (folder / name).read_bytes() for name in [*FILES, "units.jsonl"]}
@@ -98,6 +100,7 @@ def test_the_same_command_again_measures_nothing_and_says_the_same(rows: Path, u
     assert {name: (folder / name).read_bytes() for name in before} == before
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("undrawn")
 def test_figures_of_the_paper_get_a_page_of_their_own_and_go_with_it(
     rows: Path, undisturbed: tuple[Path, Done], tmp_path: Path

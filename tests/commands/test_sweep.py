@@ -8,6 +8,7 @@ import pytest
 from tests.helpers.command import BINARY, FIXTURES, Decal
 
 
+@pytest.mark.ci
 def test_a_plot_is_written_beside_the_table(decal: Decal, tmp_path: Path) -> None:
     named = (BINARY, "--score", "p", "--label", "y", "--thresholds", "0.1,0.3,0.5", "--threshold", "0.3")
     done = decal("sweep", *named, "--plot", "out.png", "--picture", "all")

@@ -47,6 +47,7 @@ def folder() -> Iterator[Path]:
 NAMED = ("-s", "p", "-y", "y")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("line", "says"),
     [

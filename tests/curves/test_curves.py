@@ -64,6 +64,7 @@ def brier_area(key: np.ndarray, label: np.ndarray, weight: np.ndarray) -> float:
     return float(sum(brier_at(key, label, weight, t) * d for t, d in zip(middle, np.diff(ends), strict=True)))
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("one_deal")
 @pytest.mark.parametrize(("weighted", "threshold"), [(False, 0.5), (True, 0.31)])
 def test_every_curve_is_the_metric_that_evaluate_prints_at_that_threshold(weighted: bool, threshold: float) -> None:
@@ -92,6 +93,7 @@ def test_every_curve_is_the_metric_that_evaluate_prints_at_that_threshold(weight
     assert (curves["brier"].low[k], curves["brier"].high[k]) == pytest.approx((-high, -low), abs=1e-9)
 
 
+@pytest.mark.ci
 def test_a_second_thread_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     score, label, _ = curve_rows(3000)
     one = curves_of(tabulate(score, label), None, Grid(ALL))

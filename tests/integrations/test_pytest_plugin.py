@@ -6,6 +6,8 @@ import tomllib
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 from tests.helpers.command import BINARY, ROOT, SHELL
 
 TESTS = f"""
@@ -25,6 +27,7 @@ def test_it_does_not_parse(decal_gate):
 """
 
 
+@pytest.mark.ci
 def test_a_test_fails_with_the_lines_of_the_gate(tmp_path: Path) -> None:
     (tmp_path / "test_model.py").write_text(TESTS)
     # Whether the package is installed with its entry points or not, the plugin is there once.

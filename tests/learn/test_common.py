@@ -83,6 +83,7 @@ def check_drawn(key: str, rows: Training) -> None:
         assert_equal(model(new), again(new))
 
 
+@pytest.mark.ci
 @given(rows=any_rows())
 def test_drawn_rows_give_sound_scores_whatever_their_order(rows: Rows) -> None:
     for key in KEYS:

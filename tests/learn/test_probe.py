@@ -49,6 +49,7 @@ def gains(probed: Probed) -> np.ndarray:
     return np.array([(each.value, each.error) for each in (gain_beyond(probed, t) for t in AT)])
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("one_deal")
 def test_weights_count_by_their_ratios() -> None:
     score, label, weight, features = featured_rows(200)
@@ -74,6 +75,7 @@ def test_blocks_change_nothing_and_some_rows_are_enough_to_teach(monkeypatch: py
     assert Split(with_mean_weight_one(rows), 0).taught.sum() == 375  # of which each fold holds out a fifth
 
 
+@pytest.mark.ci
 def test_a_fold_is_judged_by_models_that_its_labels_did_not_teach() -> None:
     score, label, weight, features = featured_rows()
     rows = with_mean_weight_one(Rows(score, label, weight, features=features))
@@ -423,6 +425,7 @@ def test_it_seldom_rejects_where_features_say_nothing() -> None:
     assert sum(no_signal(one) <= 0.05 for one in worlds(400, 0.0, 20)) <= 3
 
 
+@pytest.mark.ci
 def test_it_rejects_where_the_gain_is_not_clear_yet() -> None:
     for one in worlds(2000, 0.9, 2):
         assert no_signal(one) < 1e-4 and gain_beyond(one, 0.15).normal(0.99)[0] < 0

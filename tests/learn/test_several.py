@@ -161,6 +161,7 @@ def test_a_test_file_may_hold_the_classes_in_another_order(decal: Decal, tmp_pat
     assert gains[0]["value"] == pytest.approx(gains[1]["value"], abs=1e-12)
 
 
+@pytest.mark.ci
 def test_more_than_two_actions_are_tried_and_fitted(decal: Decal, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     score = rng.random(400)

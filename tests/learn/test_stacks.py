@@ -205,6 +205,7 @@ def test_one_row_of_a_label_leaves_the_weights_equal() -> None:
     assert np.isfinite(blend(replace(rows, label=(np.arange(60) < 2).astype(float))).weights).all()
 
 
+@pytest.mark.ci
 def test_some_rows_are_enough_to_weigh(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = island_world(600, 0)[0]
     whole = blend(rows)

@@ -190,6 +190,7 @@ def test_several_classes_have_a_number_each() -> None:
     assert np.mean(model(rows).score.argmax(axis=1) == label) > 0.95
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "kind", [next(iter(PHRASES)), *(pytest.param(kind, marks=pytest.mark.long) for kind in list(PHRASES)[1:])]
 )
@@ -221,6 +222,7 @@ def test_texts_are_the_same_from_every_format_and_are_told_from_categories(tmp_p
         assert "nothing can be learned from id, same" in each.all_notes[-1]
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("one_deal")
 def test_done_is_not_said_while_nothing_can_be_learned_from_a_column(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)

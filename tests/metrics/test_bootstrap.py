@@ -53,6 +53,7 @@ def test_an_interval_does_not_depend_on_what_else_is_computed() -> None:
         assert together[spec].interval is not None and measure_all([spec], given, 0.95)[spec] == together[spec]
 
 
+@pytest.mark.ci
 def test_two_threads_measure_the_same_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     specs = [parse(name) for name, metric in METRICS.items() if metric.takes(False)]
     # A table remembers what was computed from it.
@@ -62,6 +63,7 @@ def test_two_threads_measure_the_same_as_one(monkeypatch: pytest.MonkeyPatch) ->
     assert list(two_threads) == specs and two_threads == one_thread
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", ["clusters", "costs of each row", "clusters and weights"])
 def test_two_threads_evaluate_rows_as_one_does(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)

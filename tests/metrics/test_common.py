@@ -48,6 +48,7 @@ def assert_in_bounds(metric: Metric, inputs: Inputs, task: BinaryTask, confidenc
     return value
 
 
+@pytest.mark.ci
 @given(rows=any_rows(), task=any_task)
 def test_of_any_rows_a_metric_is_in_its_bounds_in_any_order_and_when_all_are_doubled(
     rows: Rows, task: BinaryTask
@@ -101,6 +102,7 @@ EDGES = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("one_deal")
 @pytest.mark.parametrize("edge", EDGES)
 def test_at_the_edges_a_metric_has_a_finite_value_or_a_reason(edge: str) -> None:
@@ -126,6 +128,7 @@ SAMPLING = {"spiegelhalter_z", "c_bound", "c_emp_pvalue", "ece_exact_null", "k2_
 """These know that one row of weight 3 says less than three rows."""
 
 
+@pytest.mark.ci
 @given(rows=any_rows(weights="whole"), task=any_task)
 def test_a_whole_weight_counts_as_that_many_rows(rows: Rows, task: BinaryTask) -> None:
     copies = replace(rows, weight=None).take(np.repeat(np.arange(len(rows.score)), rows.weight.astype(int)))
@@ -174,6 +177,7 @@ def test_labels_and_scores_may_be_mirrored_with_their_costs(rows: Rows) -> None:
             ), key
 
 
+@pytest.mark.ci
 def test_a_large_table_gives_what_a_small_one_would(monkeypatch: pytest.MonkeyPatch) -> None:
     """10^5 distinct scores are walked in four blocks: as one block they must come to the same.
 

@@ -55,6 +55,7 @@ def most_and_least(mean: float, variance: float, t: float) -> tuple[float, float
     return -high.fun, low.fun
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("seed", "given"), [(0, ()), (1, ("--decision-threshold", "0.4"))], ids=["t*", "another threshold in use"]
 )
@@ -187,6 +188,7 @@ def test_json_holds_the_whole_task(decal: Decal) -> None:
     assert all(parse(worst["two_actions"]["shown_by"]) for worst in held.values())
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("undrawn")
 def test_the_other_texts_show_it_too(decal: Decal, tmp_path: Path) -> None:
     text, markdown = (decal("evaluate", TIES, *LABELLED, *EXACT, *form).out for form in ((), ("-f", "markdown")))

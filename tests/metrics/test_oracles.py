@@ -45,6 +45,7 @@ def test_a_metric_equals_its_oracle(rows: Rows, task: BinaryTask) -> None:
         assert ours == pytest.approx(expected, rel=1e-9, abs=1e-9), key
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["ties", "binary", "binary weighted"])
 def test_a_metric_equals_its_oracle_on_the_shipped_rows(name: str) -> None:
     task = BinaryTask.of_threshold(0.3)

@@ -144,6 +144,7 @@ def test_the_population_lies_in_the_intervals_of_the_reference_file(threshold: f
     assert holds("grouping_loss", 0.02335)
 
 
+@pytest.mark.ci
 def test_the_interval_of_the_regret_intervals_where_its_text_says() -> None:
     columns = pq.read_table(FOX)
     features = np.column_stack([columns[name].to_numpy() for name in columns.column_names if name.startswith("x")])

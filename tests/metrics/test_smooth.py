@@ -64,6 +64,7 @@ def coupling_program(t: Table, steps: int) -> float:
     return float(linprog(np.concatenate(cost), A_eq=moved, b_eq=to, method="highs").fun)
 
 
+@pytest.mark.ci
 def test_the_lower_distance_is_what_the_program_over_couplings_finds() -> None:
     """The program's grid makes its value larger, our nodes make ours smaller: by 4e-5 at most between them."""
     rng = np.random.default_rng(0)

@@ -35,6 +35,7 @@ def hard_rows(seed: int, count: int = 600, tied: bool = True) -> dict[str, Any]:
     return {"score": score, "label": label, "weight": rng.exponential(2, count) + 0.1}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", range(8))
 def test_values_from_cells_are_within_their_bounds(seed: int) -> None:
     rows = hard_rows(seed)

@@ -203,6 +203,7 @@ def test_neighbouring_colours_differ_in_grey() -> None:
     assert np.abs(np.diff(grey)).min() > 0.12
 
 
+@pytest.mark.ci
 def test_legends_hide_no_data_and_panels_no_panels(one: Sweep, two: Sweep) -> None:
     for sweep in (one, two):
         figure = figure_of(sweep, PICTURES)
@@ -420,6 +421,7 @@ def test_a_report_of_many_groups_says_that_it_takes_long() -> None:
         assert said_before(rows).partition("a report")[0] == begins
 
 
+@pytest.mark.ci
 def test_nothing_but_a_picture_loads_matplotlib() -> None:
     code = (
         "import sys\nfrom decal_cli.commands.app import run\n"
@@ -431,6 +433,7 @@ def test_nothing_but_a_picture_loads_matplotlib() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("form", ["png", "svg", pytest.param("pdf", marks=pytest.mark.long)])
 def test_names_are_text_and_no_formulas(form: str) -> None:
     """Warnings are errors here: of characters that the font lacks, of axes that a name has pushed off the page."""

@@ -74,6 +74,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("module", "name", "many", "line"), LIMITS, ids=lambda value: getattr(value, "__name__", value)
 )

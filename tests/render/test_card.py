@@ -53,6 +53,7 @@ def test_every_item_stands_once_in_a_section() -> None:
     assert sorted(items) == sorted(NUMBERS) and len(NUMBERS) == 52
 
 
+@pytest.mark.ci
 def test_at_a_capacity_what_to_do_without_it_is_called_that(seeded: Path, decal: Decal) -> None:
     line = (str(seeded / "rows.csv"), *TWO[1:], "--score", "q", "-t", "0.4")
     assert "  do now  " in decal("recommend", *line).out
@@ -86,6 +87,7 @@ def test_bins_of_tiny_scores_are_told_apart(tmp_path: Path, decal: Decal) -> Non
 QUICK = ("groups, weights, clusters", "several classes")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "world", [pytest.param(each, marks=[] if each in QUICK else pytest.mark.long) for each in WORLDS]
 )
@@ -132,6 +134,7 @@ def test_without_a_decision_it_says_so_and_advises_nothing(seeded: Path, decal: 
     assert report["metrics"]["expected_utility"]["value"] is None
 
 
+@pytest.mark.ci
 def test_what_is_known_follows_from_the_numbers(seeded: Path, decal: Decal) -> None:
     card = card_of(seeded, *WORLDS["groups, weights, clusters"])
     items = {each["tripod_ai"]: each["known"] for each in card["items"]}
@@ -146,6 +149,7 @@ def test_what_is_known_follows_from_the_numbers(seeded: Path, decal: Decal) -> N
     assert card["inputs"][0]["sha256"] in items["5a"]
 
 
+@pytest.mark.ci
 def test_rows_with_times_are_judged_on_later_ones_and_names_of_models_stay(seeded: Path, decal: Decal) -> None:
     words = ("rows.csv", "--score", "p", "--score", "q", "--label", "y", "-t", "0.4", "--time", "x1")
     card = card_of(seeded, *words)
@@ -176,6 +180,7 @@ class TestReliabilityBins:
         assert all(each["interval"][0] <= each["rate"] <= each["interval"][1] for each in bins)
 
 
+@pytest.mark.ci
 def test_models_of_other_rows_are_all_spoken_of_and_an_upper_limit_has_the_unit(seeded: Path) -> None:
     """All of 60 rows have a score p, and q is missing in six of label 0; 18 rows have label 1."""
     lines = [f"{(k % 20 + 1) / 21:.3f},{'' if k < 6 else (k % 7 + 1) / 8},{k >= 42:d}" for k in range(60)]

@@ -194,6 +194,7 @@ def decimals_by_column(answer: object, *headings: str) -> Iterator[set[int]]:
                 yield {len(each) for each in numbers}
 
 
+@pytest.mark.ci
 def test_amounts_of_one_column_have_the_same_decimals() -> None:
     """Among them are gains of 0, of one digit and of three, amounts of 4 to 22,000, and sums of 6 and of 1.5."""
     replayed = decal_cli.online(FIXTURES / "bike_stream.parquet", score="p", label="y", time="t", threshold=0.3)

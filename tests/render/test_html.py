@@ -28,6 +28,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "report.html"
 
 
+@pytest.mark.ci
 def test_without_matplotlib_pictures_are_left_out_and_the_page_says_so(
     decal: Decal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -43,6 +44,7 @@ def test_without_matplotlib_pictures_are_left_out_and_the_page_says_so(
     assert not re.search(OWN_STYLE, text)
 
 
+@pytest.mark.ci
 def test_the_page_is_whole_in_itself(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     check_text(text, "html")
@@ -67,6 +69,7 @@ def test_the_page_is_whole_in_itself(page: Path) -> None:
         assert words in text
 
 
+@pytest.mark.ci
 def test_a_browser_is_told_to_take_the_style_script_and_pictures_of_the_page_and_nothing_else(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     (style,) = re.findall("<style>(.*?)</style>", text, re.DOTALL)

@@ -32,6 +32,7 @@ def groups_in(text: str) -> list[str]:
     return list(dict.fromkeys(re.findall(r"\bg\d+\b", text)))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("line", "by"),
     [
@@ -53,6 +54,7 @@ def test_the_worst_are_those_by_the_metric_that_is_shown(decal: Decal, rows: byt
     assert "p: the table shows the 20 worst of 300 groups by AUC" in by_auc and " g0 " not in by_auc
 
 
+@pytest.mark.ci
 def test_a_gate_shows_what_fails_by_most(decal: Decal, rows: bytes) -> None:
     line = ("gate", "-s", "p", "--group", "g", "-r", "brier<=0.9", "-r", "auc>=0.5")
     done, document = decal.text_and_json(*line, stdin=rows)
@@ -91,6 +93,7 @@ def test_advice_is_shown_for_the_worst() -> None:
     assert groups_in(text) == WORST
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("undrawn")
 def test_a_report_of_many_groups_says_that_it_takes_long_and_where_the_rest_is(
     decal: Decal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

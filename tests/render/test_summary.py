@@ -90,6 +90,7 @@ def test_every_row_of_a_group_follows_from_the_numbers(decal: Decal, more: tuple
     assert list(grouped_contradictions(document, text.replace("-132.1 [", "-131.1 [")))
 
 
+@pytest.mark.ci
 def test_every_gap_between_groups_follows_from_the_numbers(decal: Decal, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = ("evaluate", *TWO, "--threshold", ".3", "--group", "group", "--pack", "fairness")
     text, document = decal(*asked).out, decal.json(*asked)

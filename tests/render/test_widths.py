@@ -40,6 +40,7 @@ TABLES = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("few_samples", "one_deal")
 @pytest.mark.parametrize("name", TABLES)
 def test_no_word_is_cut_and_no_line_too_long(decal: Decal, name: str) -> None:

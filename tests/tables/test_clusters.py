@@ -85,6 +85,7 @@ def test_the_base_rate_behind_corp_unc_varies_between_clusters_however_well_scor
     assert interval_of("corp_unc", table) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("known", [True, False], ids=["scores tell clusters apart", "scores miss what clusters share"])
 def test_parts_of_a_loss_vary_as_clusters_make_them_vary(known: bool) -> None:
     """The errors of labels do not say how: labels vary by themselves in the one world, and together in the other."""
@@ -151,6 +152,7 @@ def test_products_that_32_bits_would_round_are_exact(weight: float) -> None:
     assert products[0].tolist() == [weight**2, 0.0, 0.0, weight**2]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "asked",
     [
@@ -175,6 +177,7 @@ def test_runs_of_any_length_give_the_same(asked: dict[str, Any], monkeypatch: py
     assert found() == pytest.approx(whole, rel=1e-7, abs=1e-9)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("weighted", [False, True])
 def test_clusters_of_one_row_change_no_bit(weighted: bool) -> None:
     rng = np.random.default_rng(5)
@@ -270,6 +273,7 @@ WIDER = {"u_cal", "v_cal", "v_cal_kleinberg", "swap_regret", "cfdl", "concavity_
 """Near 0, or drawn on other cells: their intervals may be other than those of the rows themselves."""
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("world", "metrics"), [(two_classes, 30), (three_classes, 8)])
 def test_rows_repeated_within_a_cluster_say_no_more_than_once(world: Any, metrics: int) -> None:
     once, decision = world(np.random.default_rng(0))

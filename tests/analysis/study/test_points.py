@@ -182,6 +182,7 @@ def test_what_a_task_may_not_be() -> None:
             replace(OF_CLASSES, tasks=(NamedTask("one", given),)).for_rows(several, "f")
 
 
+@pytest.mark.ci
 def test_the_command_studies_several_classes(decal: Decal, tmp_path: Path) -> None:
     model = class_predictions()
     rows, x = model.rows, model.rows.features

@@ -86,6 +86,7 @@ def test_two_processes_measure_what_one_does_in_the_same_order(measured: Measure
     assert progress == [(k, 3, 0) for k in range(4)]
 
 
+@pytest.mark.ci
 def test_what_is_left_out_is_said(measured: Measured) -> None:
     second, notes = measured.files[1], measured.study.notes
     (dropped,) = (note for note in notes if "dropped, " in note)
@@ -105,6 +106,7 @@ def test_a_hundred_rows_with_two_of_each_label_are_enough(
         assert len(_units([str(tmp_path / "a.csv")], Columns(score=("p",)), SETTING, [0])[0]) == taken
 
 
+@pytest.mark.ci
 def test_what_is_there_is_not_measured_again(measured: Measured, kept: Path, again: list[tuple[str, int]]) -> None:
     study, progress = run_again(measured.files, 2, kept)
     assert study.records == measured.study.records and not again and progress == [(6, 6, 6)]

@@ -35,6 +35,7 @@ def ways(file: Path) -> Iterator[list[Way]]:
         yield [*file_ways(file), *stack.enter_context(postgres_way(rows_of_hard_cases(N_ROWS), file.parent))]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("verb", "kind"),
     [

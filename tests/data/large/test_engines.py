@@ -354,6 +354,7 @@ def test_what_is_no_engine_is_one_line(database: Path) -> None:
                 decal_cli.evaluate(engine(), score="p", **ASKED)
 
 
+@pytest.mark.ci
 def test_features_of_sqlite_keep_all_their_digits(decal: Decal, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=300), rng.integers(0, 2, 300)
@@ -368,6 +369,7 @@ def test_features_of_sqlite_keep_all_their_digits(decal: Decal, tmp_path: Path) 
     assert of_engine["metrics"] == of_file["metrics"]
 
 
+@pytest.mark.ci
 def test_features_of_time_are_dates_from_an_engine_too(decal: Decal, tmp_path: Path) -> None:
     """DuckDB, as Postgres, writes an instant with a time zone as 2026-01-17 01:00:00+00."""
     rng = np.random.default_rng(0)

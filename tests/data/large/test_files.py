@@ -97,6 +97,7 @@ def test_many_rows_in_a_small_file_are_counted(tmp_path: Path, monkeypatch: pyte
         assert evaluation["brier"].value == pytest.approx((0.25**2 + 0.5**2 + 0.75**2 + 0.5**2) / 4, rel=1e-12)
 
 
+@pytest.mark.ci
 def test_a_folder_is_one_input_and_its_paths_name_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = rows(2).assign(site=lambda d: d["site"].fillna("c d"))
     folder = tmp_path / "scores"
