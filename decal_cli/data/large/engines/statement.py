@@ -258,6 +258,11 @@ class _Statement(CountRequest):
     dialect: Dialect = field(kw_only=True)
 
     @property
+    def grid(self) -> int:
+        """The number of cells of equal width."""
+        return PAIR_GRID if self.pairs else GRID
+
+    @property
     def weighted(self) -> bool:
         """Whether rows have weights."""
         return bool(self.weight)
@@ -337,11 +342,17 @@ class _Statement(CountRequest):
             "cluster": self.texts.get(self.cluster, ""),
             "infinite": self.dialect.number(math.inf),
         }
-        return _case(
+        wrong = (
             f"WHEN {each.condition.format(**words)} THEN {code}"
             for code, each in enumerate(PROBLEMS.values(), 1)
             if not each.needs or known[each.needs]
         )
+        # Asked first, this spares sound rows all other questions: one row in twenty of the time.
+        sound = [f"{each} >= 0 AND {each} <= 1" for each in (*(f"decal_s{side}" for side in self.sides), "decal_label")]
+        sound += [f"decal_weight > 0 AND decal_weight < {words['infinite']}"] if self.weighted else []
+        sound += [f"{words['cluster']} <> ''"] if self.cluster else []
+        sound += ["decal_never = 0"] if self.positive else []
+        return _case([f"WHEN {' AND '.join(sound)} THEN NULL", *wrong])
 
     def _rows(self) -> Iterator[str]:
         """The values of each sound row; for every other row its fault, and an example."""
@@ -373,13 +384,19 @@ class _Statement(CountRequest):
         yield f"CASE WHEN decal_bad IS NULL THEN NULL ELSE {_case(wrong, 'decal_bad')} END AS decal_value"
 
     def _sized(self) -> Iterator[str]:
-        """The place of a score among cells of equal width, how many thresholds it reaches, and its distance."""
+        """The cell of a score, which is its place in the grid and how many thresholds it reaches; and its distance."""
         number = self.dialect.number
         for side in self.sides:
+            place = self.dialect.as_integer(f"FLOOR(decal_p{side} * {number(self.grid)})")
             reached = (f"CASE WHEN decal_p{side} >= {number(edge)} THEN 1 ELSE 0 END" for edge in self.edges)
-            yield f"FLOOR(decal_p{side} * {number(PAIR_GRID if self.pairs else GRID)}) AS decal_place{side}"
-            yield f"{' + '.join(reached) or '0'} AS decal_reached{side}"
+            yield f"{' + '.join([place, *reached])} AS decal_cell{side}"
             yield f"decal_p{side} + (decal_label - {number(1)}) AS decal_off{side}"
+
+    def _reached(self, side: str) -> str:
+        """How many thresholds the scores of a cell reach: a threshold in the middle of a place starts a cell."""
+        firsts = [(at, math.floor(edge * self.grid) + at) for at, edge in enumerate(self.edges, 1)]
+        cases = [f"WHEN decal_cell{side} >= {first} THEN {at}" for at, first in reversed(firsts)]
+        return f"CASE {' '.join(cases)} ELSE 0 END" if cases else "0"
 
     def _losses(self) -> Iterator[str]:
         """The log loss, infinite where a score is certain and wrong."""
@@ -396,7 +413,10 @@ class _Statement(CountRequest):
         octaves = range(MAX_SPLITS - 1, self.splits, -1)
         widths = [f"WHEN {from_end} >= {1 << each} THEN {1 << each - self.splits}" for each in octaves]
         width = _case([*widths, "ELSE 1"]) if widths else "1"
-        sized = select(["decal_placed.*", f"{width} AS decal_width"], "decal_placed\n    WHERE decal_bad IS NULL")
+        reached = self._reached("")
+        places = ["decal_placed.*", f"{reached} AS decal_reached", f"decal_cell - {reached} AS decal_place"]
+        sound = select(places, "decal_placed\n    WHERE decal_bad IS NULL")
+        sized = select(["decal_sound.*", f"{width} AS decal_width"], f"(\n{sound}\n    ) AS decal_sound")
         start = f"FLOOR({from_end} / decal_width) * decal_width"
         sides = [
             f"WHEN decal_place < {GRID // 2} THEN {start}",
@@ -419,22 +439,21 @@ class _Statement(CountRequest):
         keys: list[str] = []
         columns: dict[str, str] = {}
         for side in self.sides:
-            place, reached = f"decal_place{side}", f"decal_reached{side}"
-            keys += [place, reached]
-            columns |= self._edges(side, place, f"{place} + 1")
+            cell, reached = f"decal_cell{side}", self._reached(side)
+            keys.append(cell)
+            columns |= self._edges(side, f"({cell} - {reached})", reached)
         columns |= self._sums()
         if not self.by_cluster:
             return self._grouped("decal_placed", [*keys, "decal_label"], columns)
         everywhere = self._grouped("decal_placed", [*keys, "decal_label"], {**columns, BY_CLUSTER: "0"}, apart=False)
-        coarse = {**columns, **self._edges("", "decal_from", "decal_from + decal_width"), BY_CLUSTER: "1"}
+        coarse = {**columns, **self._edges("", "decal_from", "decal_reached", "decal_width"), BY_CLUSTER: "1"}
         keys = ["decal_from", "decal_width", "decal_reached", "decal_label"]
         return f"{everywhere}\nUNION ALL\n{self._grouped('decal_coarse', keys, coarse, judged=False)}"
 
-    def _edges(self, side: str, place: str, following: str) -> dict[str, str]:
-        """The number of a cell from one place up to another, and its edges."""
-        number, least, reached = self.dialect.number, self.dialect.least, f"decal_reached{side}"
-        width = number(PAIR_GRID if self.pairs else GRID)
-        low, high = f"{place} / {width}", f"({following}) / {width}"
+    def _edges(self, side: str, place: str, reached: str, width: str = "1") -> dict[str, str]:
+        """The number of a cell that starts at a place and reaches some thresholds, and its edges."""
+        number, least = self.dialect.number, self.dialect.least
+        low, high = f"{place} / {number(self.grid)}", f"({place} + {width}) / {number(self.grid)}"
         if self.edges:
             ends = [number(each) for each in (0.0, *self.edges, 1.0)]
             start, end = (_numbered(reached, values, 0) for values in (ends[:-1], ends[1:]))
