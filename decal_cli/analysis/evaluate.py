@@ -39,7 +39,7 @@ from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.declarations.document import Names
 from decal_cli.errors import DecalError
-from decal_cli.hints import Hint
+from decal_cli.hints import Hint, Verb
 from decal_cli.limits import MAX_SEED, MIN_RISK
 from decal_cli.metrics import METRICS, Inputs, Metric, MetricSpec, Result, known_values, measure_all, parse
 from decal_cli.metrics.inputs import row_stakes
@@ -200,13 +200,12 @@ class Plan:
         """This plan, with the task reduced to two actions where no third is ever taken."""
         return self if self.binary is None else replace(self, decision=self.binary)
 
-    def need_shared(self, verb: str) -> Task | ClassTask | None:
-        """The decision that all rows share. Errors: DecalError, where each has its own, which the verb cannot take."""
+    def need_shared(self, what: Verb | str) -> Task | ClassTask | None:
+        """The decision that all rows share. Errors: DecalError, where each has its own, which this cannot take."""
         if isinstance(self.decision, RowTask):
-            named = self.decision.columns[0].replace("_", "-")
             raise DecalError(
-                f"decal {verb} takes one utility for all rows, and {Hint(named)} gives each row its own",
-                "drop one of them" if "--" in verb else ROW_UTILITIES_FIX,
+                f"{what} takes one utility for all rows, and {Hint(self.decision.columns[0])} gives each row its own",
+                "drop one of them" if isinstance(what, Verb) and what.option else ROW_UTILITIES_FIX,
             )
         return self.decision
 
@@ -223,9 +222,9 @@ class Plan:
         (tn, fn), (fp, tp) = ([float(first[a, k]) for k in (0, 1)] for a in (0, 1))
         return replace(self, decision=BinaryTask.of_utility(((tn, fn), (fp, tp))))
 
-    def two_actions(self, verb: str) -> BinaryTask | None:
-        """The task, where it has two actions. Errors: DecalError, where it has more, which the verb cannot take."""
-        return need_two_actions(self.need_shared(verb), f"decal {verb}")
+    def two_actions(self, what: Verb | str) -> BinaryTask | None:
+        """The task, where it has two actions. Errors: DecalError, where it has more, which this cannot take."""
+        return need_two_actions(self.need_shared(what), f"{what}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from decal_cli.data import Dataset, Predictions
 from decal_cli.data.dataset import parse_capacity
 from decal_cli.declarations.document import Names, Said, Share
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.hints import GIVE_TASK, Hint
+from decal_cli.hints import GIVE_TASK, Hint, Verb
 from decal_cli.learn import held_out
 from decal_cli.learn.probe import Judge, Probed, build_probe
 from decal_cli.learn.regions import Regions, build_regions, hold_out
@@ -136,7 +136,7 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
     """Every curve of every model, on all rows and on every group; the task's threshold is one of the grid's."""
     dataset.need_two_classes("sweep")
     plan = plan.for_rows(dataset)
-    plan.need_shared("sweep")
+    plan.need_shared(Verb("sweep"))
     plan.decision_of(dataset.classes)
     grid, capacity = grid.with_thresholds(plan.thresholds), dataset.capacity
     reports = []

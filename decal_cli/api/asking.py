@@ -376,6 +376,8 @@ def method_of(text: str) -> MethodSpec:
     from decal_cli.learn.methods import parse
     from decal_cli.sequential import ONLINE
 
+    if not isinstance(text, str):
+        raise DecalError(f"method={text!r} is not a text", "give for example method='isotonic'")
     name = text.partition("(")[0].strip()
     if name in ONLINE:
         raise DecalError(

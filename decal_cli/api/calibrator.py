@@ -16,10 +16,9 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, column_or_1d
 
-from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.fit import columns_for, saved_model
-from decal_cli.api.asking import task_given
-from decal_cli.api.nouns import Decision, DecisionLike
+from decal_cli.api.asking import Asked, method_of
+from decal_cli.api.nouns import Data, Decision, DecisionLike, Statistics
 from decal_cli.api.verbs import evaluate
 from decal_cli.api.words import spoken
 from decal_cli.data import NewRows, from_arrays
@@ -29,13 +28,11 @@ from decal_cli.declarations.defaults import SEED
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.learn.method import fit as fit_method
 from decal_cli.learn.method import training_rows
-from decal_cli.learn.methods import parse
 from decal_cli.learn.model_file import score_rows
 from decal_cli.learn.models import Applied
 from decal_cli.metrics import parse as parse_metric
 from decal_cli.numbers import many
 from decal_cli.roles import Columns
-from decal_cli.task import need_two_actions
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -80,7 +77,13 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         (T,), 0 or more. cluster: (T,) names of what rows were sampled by, such as the patient: all folds keep clusters
         whole. Raises ValueError for what cannot be fitted.
         """
-        spec, task = parse(self.method), need_two_actions(task_given(Decision.of(self.decision)), "a calibrator")
+        spec, decision = method_of(self.method), Decision.of(self.decision)
+        plan = Asked(Data(()), decision, Statistics(seed=self.seed)).plan
+        task = plan.two_actions("a calibrator")
+        if decision.capacity is not None:
+            raise DecalError("a calibrator decides row by row, and a capacity is for many rows", "leave it out here")
+        if not task and "task" in spec.declared.needs:
+            raise DecalError(f"{spec.key} needs a decision", "give for example decision=0.3")
         if y is None:
             raise ValueError("This Calibrator requires y to be passed, but the target y is None.")
         X, y, cluster = indexable(X, column_or_1d(y, warn=True), cluster)
@@ -115,12 +118,12 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if spec.declared.takes("features"):
             roles["features"] = {name: of_rows(column) for name, column in _columns(X).items()}
         data = from_arrays(_positive(predicted)[kept], label[kept], **roles)
-        training, plan = data.models[0], Plan((), task, seed=self.seed)
+        training = data.models[0]
         try:
-            model = fit_method(spec, training_rows(training, task, self.seed))
+            model = fit_method(spec, training_rows(training, task, plan.seed))
         except Undefined as undefined:
             raise DecalError(f"{spec.key} cannot be fitted: {undefined.reason}", "name another method") from None
-        self.calibration_ = saved_model(spec, model, training, data, plan)
+        self.calibration_ = saved_model(spec, model, training, data, plan.simplest)
         self.threshold_ = WITHOUT_TASK if task is None else task.threshold
         return self
 
@@ -179,7 +182,7 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags, base = super().__sklearn_tags__(), get_tags(self.estimator or LogisticRegression())
         tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = base.input_tags.sparse and not parse(self.method).declared.takes("features")
+        tags.input_tags.sparse = base.input_tags.sparse and not method_of(self.method).declared.takes("features")
         tags.input_tags.allow_nan = base.input_tags.allow_nan
         tags.input_tags.pairwise = base.input_tags.pairwise
         return tags

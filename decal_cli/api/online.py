@@ -20,7 +20,7 @@ from decal_cli.data.arrays import stream_from_arrays
 from decal_cli.data.output import write_whole
 from decal_cli.declarations.defaults import SEED, WARM_UP
 from decal_cli.errors import DecalError
-from decal_cli.hints import GIVE_TASK
+from decal_cli.hints import GIVE_TASK, Verb
 from decal_cli.numbers import many
 from decal_cli.render.results.online import Replayed
 from decal_cli.sequential import forecaster_of, parse
@@ -130,7 +130,7 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
 def _new_plan(given: Asked, stream: Stream, logit: bool, whole_stream: bool) -> OnlinePlan:
     """How the stream is replayed. whole_stream: whether no rows follow. Errors: DecalError, where it cannot be so."""
     plan, (over_time,) = given.plan, given.others
-    task = plan.two_actions("online")
+    task = plan.two_actions(Verb("online"))
     if not task:
         raise DecalError("a replay needs the decision it is for", GIVE_TASK)
     every, columns = over_time.every, cast(dict[str, Any], stream.columns)

@@ -119,7 +119,7 @@ def evaluate(
     given = asked(data, decision, statistics, fields)
     plan, pack = given.plan, PACKS.get(str(metrics), NO_PACK)
     named = pack.choices or metrics_of(metrics)
-    if regimes and not plan.two_actions(f"evaluate {Hint('regimes')}"):
+    if regimes and not plan.two_actions(Verb("evaluate", "regimes")):
         raise DecalError(f"{Hint('regimes')} needs a decision", GIVE_TASK)
     rows = given.rows(plan.edges)
     plan = replace(plan, choices=named or choices_of(metrics, rows, plan, shown_choices))
@@ -634,11 +634,11 @@ def study(
         if whole(what, count) < 1:
             raise DecalError(f"{Hint(what, count)} is not positive", "give 1 or more")
     if by_row := tuple(role for role in ROW_UTILITIES if role in given.said):
-        Plan((), RowTask(by_row)).need_shared("study")
+        Plan((), RowTask(by_row)).need_shared(Verb("study"))
     text, plan = thresholds_text(halved.thresholds), given.plan
     if plan.decision and text != STUDY_THRESHOLDS:
         raise DecalError(f"{Hint('thresholds')} and a task are both given", "keep one of them")
-    named = studies.tasks_named(plan.need_shared("study"))
+    named = studies.tasks_named(plan.need_shared(Verb("study")))
     at = tuple(float(t) for t in parse_thresholds(text))
     setting = studies.Setting(at, methods_of(methods), plan.confidence, named)
     folder, columns = studies.folder_of(os.fspath(halved.folder)), given.columns()

@@ -45,7 +45,7 @@ from decal_cli.commands.writing import check_plot, draw_sweep, emit, load_ahead,
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.declarations.option import option
 from decal_cli.errors import DecalError, Exit
-from decal_cli.hints import Hint
+from decal_cli.hints import Hint, Verb
 from decal_cli.render.formats import FORMATS, as_bytes, format_for, offered
 from decal_cli.roles import DECLARATIONS
 from decal_cli.task import parse_varied
@@ -496,7 +496,7 @@ def _begun(state: str, plan: Plan, said: GivenOptions) -> Replay:
     from decal_cli.documents import read_document
 
     replay = replay_of(read_document(state, f"state {state}", "name another file"), state)
-    task = plan.two_actions("online")
+    task = plan.two_actions(Verb("online"))
     given: dict[str, Any] = {"task": task} if task else {}
     given |= {name: said[name][0] for name in ("score", "group") if name in said}
     as_it_is = ("cluster", "time", "warm_up", "horizon", "seed", "confidence", "logit")

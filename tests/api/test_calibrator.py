@@ -116,7 +116,14 @@ def test_every_fold_may_be_one_cluster() -> None:
     [
         ({"method": "isotoni"}, None, "did you mean isotonic?"),
         ({"decision": 3}, None, "threshold 3 is not inside"),
-        ({"method": "threshold"}, None, "needs a task: threshold=, utility="),
+        ({"method": "threshold"}, None, "threshold needs a decision; give for example decision=0.3"),
+        ({"method": None}, None, "method=None is not a text"),
+        ({"method": "hedge"}, None, "hedge is a forecaster over time"),
+        ({"seed": "a"}, None, "seed='a' is not a whole number"),
+        # What a decision says beside two actions that all rows share would be dropped in silence.
+        ({"decision": decal.Decision(0.3).at_capacity("50/1000")}, None, "a capacity is for many rows"),
+        ({"decision": decal.Decision(0.3).vary("abstain", 0, 0.5)}, None, "give a decision without vary"),
+        ({"decision": decal.Decision.per_row(fn="a", fp=10)}, None, "cost_fn_column= gives each row its own"),
         ({"decision": [[0, -1], [-0.2, -0.4], [-1, 0]]}, None, "two actions"),
         # Folds that would cut clusters, and clusters that are none.
         ({"cv": KFold(4)}, np.arange(600) % 40, "puts rows of cluster '0' on both sides"),

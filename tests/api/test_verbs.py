@@ -182,6 +182,7 @@ def test_no_sentence_names_an_option_of_the_command_line_but_as_a_hint() -> None
         (lambda: decal.recommend(FRAME, (0.1, 0.4), score="p", label="y"), "(0.1, 0.4) stands where the decision"),
         (lambda: decal.evaluate((P, Y), "0.3"), "'0.3' stands where the decision does"),
         (lambda: decal.fit("isotonic", decal.Data((P, Y))), "Data stands where the decision does"),
+        (lambda: decal.fit(P, Y, method=None), "method=None is not a text"),
         (lambda: decal.fit(P, Y, method="hedge"), "replay it: online() with methods='hedge'"),
         (lambda: decal.apply(None, FRAME), "the model is of type NoneType; give what `fit` returned, or a path"),
         (lambda: decal.gate(P, Y, rules="e_calibration<20"), "use: online(rules=)"),
