@@ -202,8 +202,8 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
             # It learned from scores that were moved there; those of new rows come as they were made.
             model = in_population(model, population.factors)
     except Undefined as undefined:
-        fix = "give what it needs, or name another method: `decal methods` lists them"
-        raise DecalError(f"{chosen.key} cannot be fitted to {training.name}: it {undefined.reason}", fix) from None
+        why = f"{chosen.key} cannot be fitted to {training.name}: it {undefined.reason}"
+        raise DecalError(why, "`decal methods` lists other methods") from None
     applied, name = performance.applied, new_name(training.name, chosen)
     # All rows, with the score as it is and with the new one.
     (before,) = judged.changed(lambda rows: replace(rows, groups={})).models

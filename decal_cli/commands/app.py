@@ -117,7 +117,11 @@ def _instead_of(wrong: str, context: Any) -> str:
         for command in (here, *COMMANDS.values())
         for each in command.get_params(context)
         for option in (*each.opts, *each.secondary_opts)
+        if option.startswith("-")
     )
+    for each in here.params:
+        if each.param_type_name == "argument" and each.name == name:
+            return f" (write {each.metavar} alone, as in `{context.command_path} {each.metavar} ...`)"
     meant = nearest(name, takers)
     if meant is None:
         return ""
