@@ -173,7 +173,7 @@ LIMITS = {
         lambda v: by_price(parse_varied(f"abstain={v}"), ("a", "b", "c"), None), ("0,1",), ("0,1.1", "-.1,1")
     ),
     "varied prevalence": Limit(
-        lambda v: by_prevalence(parse_varied(str(v), "prevalence_range"), TASK),
+        lambda v: by_prevalence(parse_varied(f"prevalence={v}"), TASK),
         (MIN_PREVALENCE, 1 - MIN_PREVALENCE),
         (MIN_PREVALENCE / 2, 1 - MIN_PREVALENCE / 2),
     ),

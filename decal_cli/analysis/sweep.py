@@ -214,7 +214,7 @@ TWO_CLASSES = ("0", "1")
 COVERAGES = np.arange(1, 51) / 50
 """The coverages at which the risk-coverage curve is shown."""
 AURC = parse("aurc")
-_CAPACITIES = f"{Hint('capacity_range')}"
+_CAPACITIES, _PREVALENCES = (f"{Hint('vary', what)}" for what in (CAPACITY, PREVALENCE))
 
 
 def _kind(name: str, title: str, heading: str, unit: str) -> CurveKind:
@@ -301,16 +301,13 @@ def series_for(dataset: Dataset, plan: Plan, varied: Varied | None, costs: bool 
 
 
 def _by_prevalence(dataset: Dataset, plan: Plan, varied: Varied) -> TaskSeries:
-    dataset.need_two_classes(f"sweep {Hint('prevalence_range').words}")
-    dataset.need_rows(f"sweep {Hint('prevalence_range').words}")
+    dataset.need_two_classes(f"sweep {_PREVALENCES}")
+    dataset.need_rows(f"sweep {_PREVALENCES}")
     if dataset.population is not None:
-        raise DecalError(
-            f"{Hint('prevalence')} and {Hint('prevalence_range')} both name the population", "give one of them"
-        )
+        raise DecalError(f"{Hint('prevalence')} and {_PREVALENCES} both name the population", "give one of them")
     if plan.task is None:
         raise DecalError(
-            f"{Hint('prevalence_range')} says what one decision is worth where labels 1 are rarer or more "
-            "frequent, and none is "
+            f"{_PREVALENCES} says what one decision is worth where labels 1 are rarer or more frequent, and none is "
             "named",
             GIVE_TASK,
         )

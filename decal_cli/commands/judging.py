@@ -48,7 +48,6 @@ from decal_cli.errors import DecalError, Exit
 from decal_cli.hints import Hint, Verb
 from decal_cli.render.formats import FORMATS, as_bytes, format_for, offered
 from decal_cli.roles import DECLARATIONS
-from decal_cli.task import parse_varied
 
 if TYPE_CHECKING:
     from decal_cli.analysis.evaluate import Plan
@@ -332,20 +331,11 @@ def sweep(
         "Adds the expectation of every curve.",
         metavar="PRIOR",
     ),
-    prevalence_range: str | None = option(
-        "Shares of labels 1 where decisions are made, LOW:HIGH[:STEP]: what the decision is worth at each, with the "
-        "scores moved to it and kept.",
-        metavar="RANGE",
-    ),
-    capacity_range: str | None = option(
-        "Capacities LOW:HIGH[:STEP], shares such as 0.01:0.2 or counts such as 50:500: at each, what acting on the "
-        "highest scores is worth, and how many of label 1 it finds.",
-        metavar="RANGE",
-    ),
     vary: str | None = option(
         "Vary a number of the task, 'ACTION:CLASS=LOW:HIGH[:STEP]', in place of t*. It is an entry of --utility or "
-        "--cost-matrix, or 'abstain=LOW:HIGH[:STEP]', the price of abstention with --proba, or with --amount "
-        "'cost-fp=LOW:HIGH', how many times what a false positive costs today.",
+        "--cost-matrix; with --proba 'abstain=..', the price of abstention; with --amount 'cost-fp=..', how many times "
+        "what a false positive costs today; 'capacity=0.01:0.2', or counts 50:500; or 'prevalence=..', the share of "
+        "labels 1 where decisions are made.",
         metavar="WHAT=RANGE",
         shown="t*; with --proba the price of abstention, with --amount cost-fp",
         brief=True,
@@ -369,11 +359,7 @@ def sweep(
     if picture and not plot:
         raise DecalError("--picture names what to draw, and nothing is drawn", "give --plot FILE, or --plot -")
     check_plot(plot, format)
-    ways = {"vary": vary, "prevalence_range": prevalence_range, "capacity_range": capacity_range}
-    varied = {Hint(way).words: parse_varied(text, way) for way, text in ways.items() if text}
-    if len(varied) > 1:
-        raise DecalError(f"{' and '.join(varied)} both say what varies", "give one of them")
-    decision = replace(decision, varied=next(iter(varied.values()), None))
+    decision = replace(decision, varied=vary)
     answer = decal_cli.sweep(data, decision, thresholds=thresholds, prior=prior, statistics=statistics)
     answer.result.everything = all_thresholds
     if plot:

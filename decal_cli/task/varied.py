@@ -26,11 +26,8 @@ FACTORS = tuple(float(f"{10 ** (k / 10):.3g}") for k in range(-10, 11))
 """Factors of the cost of a false positive where none are named: from a tenth to ten times."""
 PRICES = "0.02:0.98:0.02"
 """Prices of abstention where none are named."""
-_FIXES = {
-    "vary": "write 'ACTION:CLASS=LOW:HIGH', such as fp:fraud=1:50; or 'abstain=0.05:0.5:0.05'",
-    "prevalence_range": f"give for example {Hint('prevalence_range', '0.01:0.1')}",
-    "capacity_range": f"give for example {Hint('capacity_range', '0.01:0.2')}, or counts: 50:500",
-}
+_WHOLE = "write 'capacity=50:500', 'prevalence=0.01:0.1' or 'abstain=0.05:0.5:0.05'"
+_FIX = f"write 'ACTION:CLASS=LOW:HIGH', such as fp:fraud=1:50; or {_WHOLE}"
 """What to write in place of a text that says no values."""
 
 
@@ -72,19 +69,16 @@ class TaskSeries:
         return self.tasks or (None,) * len(self.values)
 
 
-def parse_varied(text: str, option: str = "vary") -> Varied:
-    """'ACTION:CLASS=LOW:HIGH', '..=LOW:HIGH:STEP' or '..=v1,v2,v3'. Errors: DecalError.
-
-    option: vary, or prevalence_range or capacity_range, whose texts are values alone: the option names what varies.
-    """
-    shown, fix = Hint(option, f"{text!r}").words, _FIXES[option]
-    name, found, given = text.rpartition("=") if option == "vary" else (option.removesuffix("_range"), "=", text)
+def parse_varied(text: str) -> Varied:
+    """'ACTION:CLASS=LOW:HIGH', '..=LOW:HIGH:STEP' or '..=v1,v2,v3'. Errors: DecalError."""
+    shown = Hint("vary", f"{text!r}").words
+    name, found, given = text.rpartition("=")
     if not found or not name.strip():
-        raise DecalError(f"{shown} does not say what takes which values", fix)
-    return Varied(name.strip(), _parse_values(given, shown, fix))
+        raise DecalError(f"{shown} does not say what takes which values", _FIX)
+    return Varied(name.strip(), _parse_values(given, shown))
 
 
-def _parse_values(given: str, shown: str, fix: str) -> tuple[float, ...]:
+def _parse_values(given: str, shown: str) -> tuple[float, ...]:
     """'LOW:HIGH', 'LOW:HIGH:STEP' or 'v1,v2,v3', increasing."""
     try:
         ends = [float(part) for part in given.split(":" if ":" in given else ",")]
@@ -100,7 +94,7 @@ def _parse_values(given: str, shown: str, fix: str) -> tuple[float, ...]:
                 raise ValueError
             values = sorted({float(f"{low + (high - low) * k / (N_VALUES - 1):.12g}") for k in range(N_VALUES)})
     except (ValueError, OverflowError):
-        raise DecalError(f"{shown}: {given!r} are no values", fix) from None
+        raise DecalError(f"{shown}: {given!r} are no values", _FIX) from None
     if len(values) > MAX_THRESHOLDS:
         raise DecalError(f"{shown} names more than {MAX_THRESHOLDS} values", "take a larger step")
     return tuple(values)
@@ -129,7 +123,7 @@ def by_prevalence(varied: Varied, task: Task) -> TaskSeries:
     """One task where labels 1 are rarer or more frequent. Errors: DecalError, for what is no share."""
     least = MIN_PREVALENCE
     if outside := [value for value in varied.values if not least <= value <= 1 - least]:
-        raise DecalError(f"the prevalence {outside[0]:g} is not a share between 0 and 1", _FIXES["prevalence_range"])
+        raise DecalError(f"the prevalence {outside[0]:g} is not a share between 0 and 1", "give for example 0.01:0.1")
     tasks = (task,) * len(varied.values)
     return TaskSeries(PREVALENCE, "share of labels 1", varied.values, tasks, None)
 
@@ -174,7 +168,7 @@ def _entry(name: str, actions: Sequence[str], classes: Sequence[str]) -> tuple[i
         action, label = name[:place].strip(), name[place + 1 :].strip()
         if action in actions and label in classes:
             return list(actions).index(action), list(classes).index(label)
-    known = f"the actions are {few_names(actions)}; the classes are {few_names(classes)}"
+    known = f"the actions are {few_names(actions)}; the classes are {few_names(classes)}; or {_WHOLE}"
     raise DecalError(f"{Hint('vary', f'{name!r}')} names no action and class of the task", known)
 
 

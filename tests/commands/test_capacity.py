@@ -95,9 +95,7 @@ def test_a_page_says_which_of_its_metrics_know_no_limit(
 
 
 def test_a_sweep_goes_over_capacities(decal: Decal) -> None:
-    vary = decal.json("sweep", *COLUMNS, "-t", "0.3", "--capacity-range", "0.1:0.3:0.1", "--capacity", "50/1000")[
-        "vary"
-    ]
+    vary = decal.json("sweep", *COLUMNS, "-t", "0.3", "--vary", "capacity=0.1:0.3:0.1", "--capacity", "50/1000")["vary"]
     assert vary["at"] == [0.05, 0.1, 0.2, 0.3] and vary["own"] == 0.05
     answer = decal_api.evaluate(BINARY, score="p", label="y", metrics=KEYS, threshold=0.3, capacity=0.2)
     for key in KEYS:
@@ -122,7 +120,7 @@ def test_where_all_rows_have_a_place_the_gains_are_those_without_a_limit(decal: 
 def test_pictures_and_pages_show_the_capacity(decal: Decal, tmp_path: Path) -> None:
     """Its metrics are among those that say most; those of rows with utilities of their own are not."""
     few_rows(tmp_path)
-    line = ("sweep", *COLUMNS, "-t", "0.3", "--capacity-range", "0.1:0.3", "--no-intervals", "--plot", "curves.svg")
+    line = ("sweep", *COLUMNS, "-t", "0.3", "--vary", "capacity=0.1:0.3", "--no-intervals", "--plot", "curves.svg")
     assert decal(*line).code == 0 and "without a limit" in (tmp_path / "curves.svg").read_text(encoding="utf-8")
     assert decal("report", *FEW, "-t", "0.3", "--capacity", "50/1000", "-o", "a.html").code == 0
     text = " ".join(re.sub(r"<[^>]+>", " ", (tmp_path / "a.html").read_text()).split())

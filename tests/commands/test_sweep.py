@@ -32,7 +32,7 @@ def test_the_lowest_curve_is_the_lowest_of_all(decal: Decal) -> None:
         # Nine and more round numbers lie between the ends at steps of .05, five at steps of .1.
         ("--thresholds .05:.65:.01", "0.050 0.100 0.200 0.3 0.400 0.500 0.600 0.650"),
         # Beside the user's own, ten from 10 to 30, which are 20/9 apart.
-        ("--capacity-range 10:30:1 --capacity 13", "10 12 13 14 17 19 21 23 26 28 30"),
+        ("--vary capacity=10:30:1 --capacity 13", "10 12 13 14 17 19 21 23 26 28 30"),
     ],
 )
 def test_of_many_values_the_ends_the_users_own_and_some_between_are_shown(decal: Decal, more: str, shown: str) -> None:

@@ -83,8 +83,8 @@ CASES: dict[str, str] = {
     "sweep binary": f"sweep fixtures/binary_n2000.csv --score p --label y {_GRID} --prior beta:2,5",
     "sweep weights, clusters, groups": f"sweep rows.csv {_TWO} --weight w --cluster c --group g {_GRID}",
     "sweep features": f"sweep rows.csv {_TWO} --features x1 --features x2 --thresholds .2,.5",
-    "sweep prevalence": f"sweep rows.csv {_TWO} --threshold .3 --prevalence-range .05:.45:.1",
-    "sweep capacity": f"sweep rows.csv {_TWO} --threshold .3 --capacity-range 40:200:40",
+    "sweep prevalence": f"sweep rows.csv {_TWO} --threshold .3 --vary prevalence=.05:.45:.1",
+    "sweep capacity": f"sweep rows.csv {_TWO} --threshold .3 --vary capacity=40:200:40",
     "sweep stakes": f"sweep rows.csv {_TWO} {_STAKES}",
     "sweep three actions": f"sweep rows.csv {_TWO} {_TREAT} --vary treat:0=-10:-1:3",
     "sweep three classes": f"sweep rows.csv {_THREE} --abstain .4 --vary abstain=.1:.5:.1",
@@ -191,7 +191,7 @@ PRINTED: dict[str, str] = {
     "tied, card": f"report tied.csv {_TWO} --score sure --threshold .5 --card",
     "tied, pictures": f"sweep tied.csv {_TWO} --score still --threshold .5 --thresholds .25,.5,.75 --plot curves.svg "
     "--picture brier --picture decision --picture waterfall --picture reliability --picture roc",
-    "tied, places": f"sweep tied.csv {_TWO} --threshold .5 --capacity-range 8:32:8 --plot curves.png",
+    "tied, places": f"sweep tied.csv {_TWO} --threshold .5 --vary capacity=8:32:8 --plot curves.png",
     "tied, factors": f"sweep tied.csv {_TWO} --amount amount --cost-fp-column w --vary cost-fp=.5:2:.5 --plot "
     "curves.png",
     "tied, actions": f"sweep tied.csv {_TWO} {_TREAT} --vary treat:0=-5:-2:1 --plot curves.png --picture actions",
@@ -259,8 +259,8 @@ PRINTED: dict[str, str] = {
     "curves, one more": f"sweep rows.csv {_BOTH} --score a:lo --score b:lo --thresholds .05:.9:.07 --no-intervals "
     "--plot curves.svg --picture brier --picture decision",
     "curves, prior": f"sweep rows.csv {_TWO} --thresholds .1:.9:.1 --prior prior.csv --all",
-    "curves, prevalence": f"sweep rows.csv {_BOTH} --threshold .3 --prevalence-range .05:.45:.1 --plot curves.pdf",
-    "curves, capacity": f"sweep rows.csv {_TWO} --threshold .3 --capacity-range .1:.5:.1 --plot curves.png --group g",
+    "curves, prevalence": f"sweep rows.csv {_BOTH} --threshold .3 --vary prevalence=.05:.45:.1 --plot curves.pdf",
+    "curves, capacity": f"sweep rows.csv {_TWO} --threshold .3 --vary capacity=.1:.5:.1 --plot curves.png --group g",
     "curves, stakes": f"sweep rows.csv {_TWO} {_STAKES} --vary cost-fp=.5:2:.5 --plot curves.png",
     "curves, three actions": f"sweep rows.csv {_TWO} {_TREAT} --vary treat:0=-10:-1:3 --plot curves.png "
     "--picture actions --picture utility",

@@ -44,7 +44,7 @@ LIMITS = [
     (panels, "MAX_NAMED", 3, f"sweep {CLASSES} --vary abstain=.1,.5 --plot a.svg --picture reliability"),
     (panels, "MAX_DASHED", 2, f"sweep {TWO} --thresholds .2,.4 --plot a.svg --picture brier"),
     (groups, "MAX_DRAWN", 2, "evaluate rows.csv -s p -y y --no-intervals --group g --pack fairness -t .4 --plot a.svg"),
-    (sweeps, "_MAX_SHARES", 2, "sweep rows.csv -s p -y y --capacity-range 10:20:5 --plot a.svg --picture actions"),
+    (sweeps, "_MAX_SHARES", 2, "sweep rows.csv -s p -y y --vary capacity=10:20:5 --plot a.svg --picture actions"),
     # So many options has plan, and so many signs the longest of demo.
     (help, "MAX_BRIEF", 24, "plan --help"),
     (help, "MAX_LEFT", 10, "demo --help"),

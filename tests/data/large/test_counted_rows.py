@@ -279,7 +279,7 @@ def both(capacity_files: Path) -> Iterator[tuple[Path, str]]:
 
 
 def test_a_sweep_over_capacities(decal: Decal, both: tuple[Path, str]) -> None:
-    words = ("-s", "p", "-y", "y", "--positive", "it's", "-t", "0.05", "--capacity-range", "10:90", "--format", "json")
+    words = ("-s", "p", "-y", "y", "--positive", "it's", "-t", "0.05", "--vary", "capacity=10:90", "--format", "json")
     result = Agreement()
     result.of(*(json.loads(decal("sweep", *data, *words).out) for data in (("--engine", both[1]), (both[0],))))
     assert not result.apart and result.n_values > 20
