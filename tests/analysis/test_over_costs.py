@@ -1,7 +1,6 @@
 """Advice where costs are not known: at every number it is that of one decision, and in a known world it is right."""
 
 import itertools
-import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -24,7 +23,7 @@ from decal_cli.metrics.families.classes import area_influence, risk_at
 from decal_cli.tables.table import tabulate
 from decal_cli.task import BinaryTask, ClassTask, parse_varied, task_of
 from decal_cli.task.varied import by_price
-from tests.helpers.command import BINARY, Decal
+from tests.helpers.command import BINARY
 
 ONE = ("recommend", BINARY, "-s", "p", "-y", "y")
 
@@ -126,11 +125,6 @@ def test_advice_holds_for_costs_that_add_up_to_the_same() -> None:
     assert some[0] < 0.3 < some[1]
 
 
-def test_where_rows_have_costs_of_their_own_no_threshold_is_named(decal: Decal) -> None:
-    assert "This advice holds for thresholds from 0.22 to 0.54." in decal(*ONE, "-t", "0.3").out
-    assert "advice holds" not in decal(*ONE, "-t", "0.3", "--capacity", "0.1").out
-
-
 def test_rows_are_counted_apart_at_every_number_of_a_range(monkeypatch: pytest.MonkeyPatch) -> None:
     counted, rows = [], Asked.rows
     monkeypatch.setattr(Asked, "rows", lambda asked, edges: counted.extend(edges) or rows(asked, edges))
@@ -154,16 +148,6 @@ def test_numbers_of_a_range_have_the_decimals_of_its_steps_and_its_ends() -> Non
     assert [thresholds.at(step) for step in range(STEPS + 1)] == [round(0.01 * k, 2) for k in range(1, 100)]
     costs = Unknown("cost_fn", 3.0, 8.0)
     assert (costs.at(0), costs.at(1), costs.at(STEPS)) == (3.0, 3.05, 8.0)
-
-
-def test_a_cost_that_is_not_known_is_a_range_of_thresholds(decal: Decal) -> None:
-    done = decal(*ONE, "--cost-fp", "1", "--cost-fn", "3:8", "-f", "json")
-    assert done.code == 0
-    (report,) = json.loads(done.out)["reports"]
-    named = report["range"]
-    assert (named["number"], named["low"], named["high"]) == ("cost_fn", 3, 8)
-    assert named["stretches"][0]["thresholds"][0] == 1 / 4 and named["stretches"][-1]["thresholds"][1] == 1 / 9
-    assert report["task"] is None
 
 
 CLASSES = ("a", "b", "c")

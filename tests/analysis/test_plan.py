@@ -78,35 +78,6 @@ def test_more_rows_show_more_and_a_narrower_interval_takes_more(decal: Decal) ->
     assert narrow == pytest.approx(2000 * (0.02245 / 0.01) ** 2, rel=0.1)
 
 
-@pytest.mark.ci
-@pytest.mark.usefixtures("few_samples")
-def test_the_sentence_is_of_what_needs_the_most_rows(decal: Decal) -> None:
-    line = ("plan", "--auc", "0.75", "--prevalence", "0.1", "-t", "0.2", "-r", "auc>=.7", "-r", "brier<=.09")
-    done, document = decal.text_and_json(*line)
-    few, many, _ = document["plans"]
-    assert few["rows"][0] < many["rows"][0]
-    assert done.text.startswith(f"Collect {many['rows'][0]:,} rows to show that brier<=.09 holds in 80 % of samples")
-    assert "Nothing else that was asked needs more." in done.text
-    assert "Nothing else" not in decal(*line[:-2]).out
-
-
-@pytest.mark.ci
-@pytest.mark.usefixtures("few_samples")
-def test_what_is_too_little_to_matter_is_said(decal: Decal) -> None:
-    """5 % of what is at stake: of .1 x .8 for misses, where costs sum to 1."""
-    line = ("plan", "--auc", "0.8", "--prevalence", "0.1", "-t", "0.2")
-    done, document = decal.text_and_json(*line)
-    assert "recalibration wins too little to matter (at most 0.004) in 80 % of" in done.text
-    assert document["tolerance"] == pytest.approx(0.004)
-    of_rule = decal("plan", "--auc", "0.8", "--prevalence", "0.1", "-r", "auc>=.7", "-f", "json").out
-    assert valid_json(of_rule)["tolerance"] is None
-
-
-def test_what_is_undefined_in_the_pilot_neither_holds_nor_fails(decal: Decal) -> None:
-    out = decal("plan", "--auc", "0.8", "--prevalence", "0.3", "-r", "net_benefit>=0.1").out
-    assert out.startswith("– show whether net_benefit>=0.1 holds: needs a task")
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("clustered", [False, True])
 def test_weights_and_clusters_of_the_pilot_take_more_rows(

@@ -7,7 +7,6 @@ from decal_cli.analysis.described import Regime, regimes_of
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
-from tests.helpers.command import FOX, Decal
 from tests.helpers.worlds import featured_rows
 
 DECISIONS = [BinaryTask.of_threshold(0.4), BinaryTask.of_utility([[1.0, -3.0], [0.25, 2.0]])]
@@ -64,14 +63,3 @@ def test_the_larger_regret_rules() -> None:
 
 def test_without_a_task_there_is_no_regret() -> None:
     assert regimes_of(Inputs(with_weights())) is None
-
-
-def test_table_and_json_show_the_bins(decal: Decal) -> None:
-    asked = ("evaluate", FOX, "-s", "p_hatesonar", "-y", "y", "--threshold", "0.3", "-m", "regret_calibration")
-    text = decal(*asked, "--regimes").out
-    assert "score from, to" in text and "miscalibration" not in text and "unknown" in text
-    report = decal.json(*asked, "--regimes")
-    assert len(report["regimes"]) == 15
-    whole = report["metrics"]["regret_calibration"]["value"]
-    assert sum(each["regret_calibration"] for each in report["regimes"]) == pytest.approx(whole, abs=1e-12)
-    assert "regimes" not in decal.json(*asked)

@@ -73,27 +73,6 @@ def test_every_day_has_its_places(decal: Decal, tmp_path: Path) -> None:
     assert "90 of 90 places are taken, and no row that would be acted on is without one" in all_of_them.out
 
 
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ("gate rows.csv -r capture>=0 -r auc>=0 -r net_benefit>=-1 -r ppv>=0", "net_benefit, ppv: "),
-        ("evaluate rows.csv -m capture -m brier -m expected_utility", "expected_utility: "),
-        ("evaluate rows.csv --all", "gain_over_score_ranking, gain_over_amount_ranking: "),
-        ("report rows.csv --card", "but for utility_at_capacity, capture, precision_at_capacity: "),
-        ("compare rows.csv -s p -s q -m utility_at_capacity -m swap_regret -m auc", "swap_regret: "),
-        ("gate rows.csv -r capture>=0 -r auc>=0", None),
-    ],
-)
-def test_a_page_says_which_of_its_metrics_know_no_limit(
-    decal: Decal, tmp_path: Path, line: str, says: str | None
-) -> None:
-    few_rows(tmp_path)
-    score = () if "-s" in line else ("-s", "p")
-    text = decal(*line.split(), *score, "-y", "y", "-t", "0.3", "--capacity", "50").text
-    assert (says is None) == ("of decisions without the limit" not in text)
-    assert says is None or f" {says}of decisions without the limit of 50 " in text
-
-
 def test_a_sweep_goes_over_capacities(decal: Decal) -> None:
     vary = decal.json("sweep", *COLUMNS, "-t", "0.3", "--vary", "capacity=0.1:0.3:0.1", "--capacity", "50/1000")["vary"]
     assert vary["at"] == [0.05, 0.1, 0.2, 0.3] and vary["own"] == 0.05

@@ -85,12 +85,6 @@ def test_a_default_is_the_value_itself(decal: Decal) -> None:
     assert f"(seeds 0 to N - 1). [default: {defaults.N_STUDY_SEEDS}]" in study
 
 
-def test_a_metric_of_several_losses_names_the_unit_of_each(decal: Decal) -> None:
-    for name, unit in (("rule_cfdl", "squared probability; with rule=log, nats"), ("k2", "squared probability")):
-        (line,) = (each for each in decal("metrics", name).out.splitlines() if each.startswith("unit"))
-        assert line.removeprefix("unit").strip() == unit
-
-
 def test_help_of_decal_lists_commands_with_a_whole_sentence_and_exit_codes(decal: Decal) -> None:
     text = decal("--help").text
     for name, command in COMMANDS.items():

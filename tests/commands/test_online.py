@@ -61,22 +61,6 @@ def test_no_figure_contradicts_another(decal: Decal, tmp_path: Path, horizon: tu
                 assert each["dist_cal_upper"] <= each["guarantee"]["bound"]
 
 
-def test_bounds_are_a_column_only_where_there_is_one(decal: Decal, drifting: Path) -> None:
-    line = ("online", drifting, "-s", "p", "-y", "y", "-t", ".5", "--method", "hedge", "--group", "site")
-    columns = stream_columns()
-    write_stream(drifting, {**columns, "site": ["a", "b"] * (len(columns["p"]) // 2)})
-    for given, bounded in ((line[:-2], True), (line, False), ((*line[:-2], "--delay", "5"), False)):
-        out = decal(*given).out
-        (heads,) = [row for row in out.splitlines() if row.startswith("forecaster")]
-        assert heads.endswith("bound") is bounded and ("its bound is of an expectation" in out) is bounded
-        assert ("* predicts with random numbers.\n" in out) is not bounded
-
-
-def test_the_latest_window_says_how_many_rows_it_has(decal: Decal, drifting: Path) -> None:
-    said = decal("online", drifting, *ON_LINE, "--warm-up", "100", "--every", "499").text
-    assert "in the latest window (3 rows)" in said
-
-
 def test_predictions_are_written_for_every_row(decal: Decal, tmp_path: Path) -> None:
     columns = stream_columns(300)
     columns["y"][-20:] = [""] * 20

@@ -24,7 +24,6 @@ from decal_cli.tables.classes import ClassLevels, ClassTable
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.selection import Capacity
 from decal_cli.task import ClassDecision
-from tests.helpers.command import FIXTURES, Decal
 from tests.helpers.paper_examples import EPOCHS_18
 from tests.helpers.seeded import seeded_columns
 from tests.helpers.worlds import fixture_columns
@@ -474,14 +473,6 @@ def test_cells_are_as_many_as_asked_for_and_equally_full() -> None:
     assert cells.score.T @ cells.counts.sum(axis=1) == pytest.approx(c.score.sum(axis=0))
     # Of so many rows only, they lie evenly in the order of content, from the first to the last.
     assert np.array_equal(c.by_row(2).score, c.score[c.in_content_order()[[0, -1]]])
-
-
-def test_long_agents_stand_in_json(decal: Decal) -> None:
-    path = FIXTURES / "multiclass_n1500_k3.csv"
-    line = [path, "--proba", "p_*", "-y", "y", "--metric", "cdl", "--no-intervals"]
-    assert "actions, --utility in JSON, as worst_agent (loses" in decal("evaluate", *line).out
-    worst = decal.json("evaluate", *line)["metrics"]["cdl"]["worst_agent"]
-    assert worst["shown_by"] == "cfdl" and len(worst["utility"][0]) == 3 and worst["thresholds"] == []
 
 
 def test_the_probabilities_of_a_cell_are_the_weighted_means_of_its_rows() -> None:
