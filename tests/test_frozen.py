@@ -8,22 +8,6 @@ import pytest
 import sklearn
 
 from tests.helpers import frozen, printed
-from tests.helpers.frozen import (
-    ABSENT,
-    Meant,
-    differences,
-    flattened,
-    loose_in,
-    meant_differences,
-    read_record,
-    read_texts,
-    reason_of,
-    record_what_is_meant,
-    run_frozen_case,
-    run_printed_case,
-    truth,
-    write_inputs,
-)
 from tests.helpers.frozen_cases import CASES, PRINTED
 from tests.helpers.printed import Texts, same_line, text_differences
 
@@ -82,18 +66,18 @@ SLOW = {
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inputs")
-    write_inputs(folder)
+    frozen.write_inputs(folder)
     return folder
 
 
 @pytest.fixture(scope="module")
 def expected() -> frozen.Record:
-    return truth()
+    return frozen.truth()
 
 
 @pytest.fixture(scope="module")
 def texts() -> dict[str, Texts]:
-    return read_texts()
+    return frozen.read_texts()
 
 
 def marked(cases: Iterable[str]) -> list[Any]:
@@ -107,11 +91,11 @@ def test_numbers_and_texts_are_those_of_the_record(
 ) -> None:
     if case in LEARNED and OLDER:
         pytest.skip("the boosted trees of older versions of scikit-learn are others")
-    run = run_frozen_case(inputs, CASES[case])
-    found = differences(case, expected[case], run.leaves)
+    run = frozen.run_frozen_case(inputs, CASES[case])
+    found = frozen.differences(case, expected[case], run.leaves)
     shown = "\n".join(f"{each.key}: was {each.was}, is {each.now}" for each in found[:30])
     assert not found, f"{len(found)} values differ from the record of '{case}':\n{shown}"
-    _compare(case, texts[case], run.texts, loose_in(case, expected[case]))
+    _compare(case, texts[case], run.texts, frozen.loose_in(case, expected[case]))
 
 
 @pytest.mark.ci
@@ -121,7 +105,7 @@ def test_what_a_line_prints_writes_and_draws_is_that_of_the_record(
 ) -> None:
     if case in LEARNED and OLDER:
         pytest.skip("the boosted trees of older versions of scikit-learn are others")
-    _compare(case, texts[case], run_printed_case(inputs, PRINTED[case]))
+    _compare(case, texts[case], frozen.run_printed_case(inputs, PRINTED[case]))
 
 
 def _compare(case: str, was: Texts, now: Texts, loose: printed.Loose = ()) -> None:
@@ -133,7 +117,7 @@ def _compare(case: str, was: Texts, now: Texts, loose: printed.Loose = ()) -> No
 
 def test_the_record_holds_every_case() -> None:
     assert list(frozen.read_record(frozen.FROZEN_RECORD)) == list(CASES)
-    assert list(read_texts()) == [*CASES, *PRINTED]
+    assert list(frozen.read_texts()) == [*CASES, *PRINTED]
 
 
 @pytest.mark.parametrize(
@@ -153,12 +137,12 @@ def test_words_are_equal_and_numbers_but_for_one_in_the_last_digit(now: str, sam
 
 
 def test_every_meant_difference_is_listed_with_its_reason_and_every_line_is_needed() -> None:
-    listed, record = meant_differences(), read_record(frozen.FROZEN_RECORD)
+    listed, record = frozen.meant_differences(), frozen.read_record(frozen.FROZEN_RECORD)
     reasons = set()
-    for case, leaves in read_record(frozen.MEANT).items():
+    for case, leaves in frozen.read_record(frozen.MEANT).items():
         for key, value in leaves.items():
-            assert not frozen.Difference(case, key, record[case].get(key, ABSENT), value).none, (case, key)
-            reason = reason_of(case, key, listed)
+            assert not frozen.Difference(case, key, record[case].get(key, frozen.ABSENT), value).none, (case, key)
+            reason = frozen.reason_of(case, key, listed)
             assert reason, (case, key)
             reasons.add(reason)
     assert reasons == set(listed)
@@ -166,7 +150,8 @@ def test_every_meant_difference_is_listed_with_its_reason_and_every_line_is_need
 
 
 def test_a_difference_is_found_and_kept_only_where_it_is_listed(tmp_path: Path, monkeypatch) -> None:
-    was = dict(flattened({"metrics": {"brier": {"value": 0.2, "interval": [0.1, 0.3]}}, "notes": [], "seconds": 3}))
+    document = {"metrics": {"brier": {"value": 0.2, "interval": [0.1, 0.3]}}, "notes": [], "seconds": 3}
+    was = dict(frozen.flattened(document))
     assert was == {
         "metrics.brier.value": 0.2,
         "metrics.brier.interval.0": 0.1,
@@ -174,13 +159,13 @@ def test_a_difference_is_found_and_kept_only_where_it_is_listed(tmp_path: Path, 
         "notes": "[]",
     }
     near = was | {"metrics.brier.value": 0.2 + 1e-12}
-    assert not differences("one", was, near)
+    assert not frozen.differences("one", was, near)
     far = was | {"metrics.brier.value": 0.2 + 1e-8, "metrics.auc.value": 0.7}
-    assert {each.key for each in differences("one", was, far)} == {"metrics.brier.value", "metrics.auc.value"}
+    assert {each.key for each in frozen.differences("one", was, far)} == {"metrics.brier.value", "metrics.auc.value"}
     for name in ("FROZEN_RECORD", "MEANT"):
         monkeypatch.setattr(frozen, name, tmp_path / f"{name}.parquet")
-    monkeypatch.setattr(frozen, "meant_differences", lambda: [Meant("o*", "metrics.auc.*", "a new metric", "abc")])
+    monkeypatch.setattr(frozen, "meant_differences", lambda: [frozen.Meant("o*", "metrics.auc.*", "new", "abc")])
     frozen.write_record(frozen.FROZEN_RECORD, {"one": was})
-    assert [each.key for each in record_what_is_meant({"one": far})] == ["metrics.brier.value"]
-    assert read_record(frozen.MEANT) == {"one": {"metrics.auc.value": 0.7}}
-    assert not differences("one", truth()["one"], was | {"metrics.auc.value": 0.7})
+    assert [each.key for each in frozen.record_what_is_meant({"one": far})] == ["metrics.brier.value"]
+    assert frozen.read_record(frozen.MEANT) == {"one": {"metrics.auc.value": 0.7}}
+    assert not frozen.differences("one", frozen.truth()["one"], was | {"metrics.auc.value": 0.7})

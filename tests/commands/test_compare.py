@@ -2,7 +2,6 @@
 
 import csv
 import io
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 
 from decal_cli.data import Columns, join_files
 from decal_cli.errors import DecalError
-from tests.helpers.command import FOX, GOLDEN, Decal, refusal
+from tests.helpers.command import FOX, Decal, refusal
 
 PAIR = (FOX, "--score", "p_profanity", "--score", "p_hatesonar", "--label", "y")
 QUICK = ("--metric", "brier")
@@ -29,18 +28,6 @@ def files(tmp_path: Path) -> Callable[..., tuple[Path, Path]]:
         return Path("old.csv"), Path("new.csv")
 
     return write
-
-
-def test_markdown_is_as_it_was_when_somebody_looked(decal: Decal) -> None:
-    """After a wanted change: GOLDEN=write, then read the difference; README holds the table for the terminal."""
-    text = decal("compare", *PAIR, "--threshold", "0.3", "--format", "markdown").out
-    golden = GOLDEN / "compare.md"
-
-    # Where the file lies is not part of what is said.
-    text = text.replace(str(FOX), "fox_news.parquet")
-    if os.environ.get("GOLDEN") == "write":
-        golden.write_text(text)
-    assert text == golden.read_text()
 
 
 class TestTwoFiles:
