@@ -11,7 +11,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+in_a_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
 QUIET = [
     "--headless",
     "--no-sandbox",

@@ -137,6 +137,8 @@ CASES: dict[str, str] = {
 _ADVISE = "recommend rows.csv"
 _BOTH = "--score p --score q --label y"
 _BIKE = "fixtures/bike_stream.parquet --score p --label y --time t --threshold .4"
+_OF_THE_SCORE = "platt temperature beta quadratic spline histogram scaling-binning meta-cal venn-abers threshold"
+_VERBS = "evaluate recommend gate plan compare sweep online report sql fit apply study demo"
 _ROWS, _PAIR = "'rows.csv', score='p', label='y'", "'rows.csv', score=['p', 'q'], label='y'"
 PRINTED: dict[str, str] = {
     # Tables as they are by themselves, with the metrics that are shown where none are named.
@@ -295,18 +297,7 @@ PRINTED: dict[str, str] = {
     **{
         f"fit {method}": f"fit {method} rows.csv {_TWO} --threshold .4 -o model.json --force && "
         "apply model.json few.csv -o -"
-        for method in (
-            "platt",
-            "temperature",
-            "beta",
-            "quadratic",
-            "spline",
-            "histogram",
-            "scaling-binning",
-            "meta-cal",
-            "venn-abers",
-            "threshold",
-        )
+        for method in _OF_THE_SCORE.split()
     },
     **{
         f"fit {method}": f"fit {method} rows.csv {_TWO} --features x1,x2 --group g --threshold .4 -o model.json "
@@ -351,24 +342,7 @@ PRINTED: dict[str, str] = {
     "methods": "methods",
     "explained, method": "methods stack-boosting && methods probing",
     "explained": "metrics regret_calibration && metrics ece && methods glar && methods hedge",
-    "help": " && ".join(
-        f"{verb} --help-all && {verb} --help"
-        for verb in (
-            "evaluate",
-            "recommend",
-            "gate",
-            "plan",
-            "compare",
-            "sweep",
-            "online",
-            "report",
-            "sql",
-            "fit",
-            "apply",
-            "study",
-            "demo",
-        )
-    ),
+    "help": " && ".join(f"{verb} --help-all && {verb} --help" for verb in _VERBS.split()),
     # The same in Python.
     **{
         f"python, {call}": f"python decal.{call}"

@@ -1,5 +1,6 @@
 """The tables that the tests of the metrics look at: shipped files, hand-made rows, and rows that hypothesis draws."""
 
+import contextlib
 import csv
 from dataclasses import replace
 from functools import cache
@@ -8,6 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from decal_cli import metrics
+from decal_cli.errors import Undefined
 from decal_cli.learn.probe import Probed
 from decal_cli.metrics import Inputs, Metric
 from decal_cli.metrics.decisions import Featured
@@ -114,6 +116,12 @@ def known_rows(name: str) -> Rows:
 def value_of(key: str, table: Table, task: BinaryTask | None = None, seed: int = 0) -> float:
     """Of 'ece(bins=10)' and the like."""
     return metrics.value_of(metrics.parse(key), Inputs.of(table, task, seed=seed))
+
+
+def value_or_none(key: str, inputs: Inputs) -> float | None:
+    with contextlib.suppress(Undefined):
+        return metrics.value_of(metrics.parse(key), inputs)
+    return None
 
 
 def interval_of(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
@@ -28,10 +29,6 @@ from decal_cli.tables.resample import FOLDS, deal
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Table, tabulate
 from decal_cli.task import BinaryTask, ClassDecision
-
-
-def expit(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
 
 
 def logit(p: np.ndarray) -> np.ndarray:

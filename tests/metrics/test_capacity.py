@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
 from decal_cli.metrics.paired import intervals
 from decal_cli.tables.local_rate import Neighbours
@@ -18,6 +17,7 @@ from decal_cli.task import BinaryTask
 from simulation.places import drawn
 from tests.helpers.lists import count, share
 from tests.helpers.worlds import any_rows, known_rows
+from tests.helpers.worlds import value_or_none as value
 
 TASK = BinaryTask.of_utility([[0.0, -0.7], [-0.3, 0.0]])
 """t* = .3."""
@@ -26,13 +26,6 @@ FAMILY = [metric.name for metric in METRICS.values() if metric.family == "capaci
 
 def measured(rows: Rows, capacity: Capacity, task: BinaryTask | None = TASK) -> Inputs:
     return Inputs(selected(rows, capacity, None if task is None else task.decision_threshold), task)
-
-
-def value(key: str, inputs: Inputs) -> float | None:
-    try:
-        return value_of(parse(key), inputs)
-    except Undefined:
-        return None
 
 
 BY_HAND = {

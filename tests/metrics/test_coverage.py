@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv, expit, logit, ndtri
 
 from decal_cli.analysis.described import select_rows
 from decal_cli.learn.held_out import FlagByCost
@@ -31,14 +31,6 @@ World = tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]
 """Quantile function of the score, and the probability of label 1 at each score."""
 
 TASK = BinaryTask.of_threshold(0.3)
-
-
-def expit(x: Floats) -> Floats:
-    return 1 / (1 + np.exp(-x))
-
-
-def logit(p: Floats) -> Floats:
-    return np.log(p / (1 - p))
 
 
 def between(low: float, high: float) -> Callable[[Floats], Floats]:

@@ -17,6 +17,7 @@ from decal_cli.tables.rows import Rows
 from decal_cli.tables.selection import Capacity
 from decal_cli.task import RowTask
 from tests.helpers.lists import count, share, written_out
+from tests.helpers.worlds import value_or_none as value
 
 FAMILY = [name for name, metric in METRICS.items() if metric.family == "places"]
 COSTS = RowTask(("amount", "cost_fp_column"))
@@ -24,13 +25,6 @@ COSTS = RowTask(("amount", "cost_fp_column"))
 
 def measured(rows: Rows, capacity: Capacity, task: RowTask = COSTS) -> Inputs:
     return Inputs(select_rows(rows, capacity, task, 0), decision=task)
-
-
-def value(key: str, inputs: Inputs) -> float | None:
-    try:
-        return value_of(parse(key), inputs)
-    except Undefined:
-        return None
 
 
 def exact_rows(rng: np.random.Generator, size: int) -> Rows:

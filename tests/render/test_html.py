@@ -3,13 +3,12 @@
 import base64
 import hashlib
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from decal_cli.metrics import METRICS
-from tests.helpers.browser import BROWSER, Tags, defects
+from tests.helpers.browser import Tags, defects, in_a_browser
 from tests.helpers.command import Decal, blank_pictures, few_rows, run_here
 from tests.helpers.hostile import check_text
 
@@ -89,10 +88,7 @@ def test_a_browser_is_told_to_take_the_style_script_and_pictures_of_the_page_and
     assert not re.search(OWN_STYLE, text)
 
 
-def in_a_browser(test: Callable[..., None]) -> Callable[..., None]:
-    return pytest.mark.ci(pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")(test))
-
-
+@pytest.mark.ci
 @in_a_browser
 def test_the_measurement_sees_what_is_wrong(tmp_path: Path) -> None:
     body = (

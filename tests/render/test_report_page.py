@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from decal_cli import evaluate, recommend
-from tests.helpers.browser import AXE, BROWSER, DARK, browse, defects, in_page
+from tests.helpers.browser import AXE, DARK, browse, defects, in_a_browser, in_page
 from tests.helpers.command import FIXTURES
 from tests.helpers.page import printed_as
 
@@ -49,10 +48,6 @@ document.querySelectorAll('.movable tr[data-way]').forEach(row => {
 return [[rows, document.querySelector("[name='advice']").textContent, 0]];
 """
 """Reads the table where the sliders start."""
-
-
-def in_a_browser(test: Callable[..., None]) -> Callable[..., None]:
-    return pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")(test)
 
 
 def rows_of(folder: Path) -> Path:
