@@ -311,7 +311,7 @@ def compare(
         from decal_cli.api.pictures import curves_of_models
         from decal_cli.plot.sweeps import SHARED
 
-        result.drawing = draw_sweep(curves_of_models(answer.data, answer.plan), plot, SHARED, output)
+        result.drawing = draw_sweep(curves_of_models(answer.data, answer.plan), plot, SHARED, output, result.terms)
     if write_splice:
         columns = spliced(answer.paired, result.comparison)
         write_whole(write_splice, as_file(write_splice, columns), "splice")
@@ -366,7 +366,7 @@ def sweep(
         from decal_cli.plot.sweeps import pictures_of
 
         pictures = pictures_of(answer.sweep, picture)
-        answer.result.drawing = draw_sweep(answer.sweep, plot, pictures, output)
+        answer.result.drawing = draw_sweep(answer.sweep, plot, pictures, output, answer.result.terms)
     emit(answer.result, format, output)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+from contextlib import suppress
 from typing import Any
 
 from decal_cli.api.nouns import names_in
@@ -32,8 +34,13 @@ def column_names(incomplete: str) -> list[str]:
     from decal_cli.errors import DecalError
 
     # The line as the shell hands it over: an option without its value yet keeps Typer from parsing it.
-    words = (os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")).split()
-    path = next((word.strip("'\"") for word in words[1:] if os.path.isfile(word.strip("'\""))), None)
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
+    words: list[str] = []
+    # A quote may still be open.
+    for end in ("", "'", '"'):
+        with suppress(ValueError):
+            words = words or shlex.split(line + end)
+    path = next(filter(os.path.isfile, map(os.path.expanduser, words[1:])), None)
     try:
         return [name for name in columns_in(path) if name.startswith(incomplete)] if path else []
     except (DecalError, OSError):

@@ -18,6 +18,7 @@ from decal_cli.render.formats import DEFAULT, FORMATS, as_bytes, write
 if TYPE_CHECKING:
     from decal_cli.metrics import MetricSpec
     from decal_cli.render.blocks import Block
+    from decal_cli.render.terms import StatedTerms
 
 
 @contextmanager
@@ -85,12 +86,14 @@ def check_plot(plot: str | None, form: str = "") -> None:
     check_writable(plot, "plot")
 
 
-def draw_sweep(sweep: Any, plot: str, pictures: tuple[str, ...], output: str | None) -> tuple[Block, ...]:
+def draw_sweep(
+    sweep: Any, plot: str, pictures: tuple[str, ...], output: str | None, terms: StatedTerms
+) -> tuple[Block, ...]:
     """Draw the pictures into the file; return them as blocks where they are to stand in the terminal, else ()."""
     from decal_cli.data.output import write_whole
     from decal_cli.plot.sweeps import draw, draw_text
 
     if plot == "-":
-        return draw_text(sweep, pictures, (Page() if output else Page.of_terminal(sys.stdout)).width)
-    write_whole(plot, draw(sweep, pictures, plot), "plot")
+        return draw_text(sweep, pictures, (Page() if output else Page.of_terminal(sys.stdout)).width, terms)
+    write_whole(plot, draw(sweep, pictures, plot, terms), "plot")
     return ()

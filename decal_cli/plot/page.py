@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -85,13 +84,13 @@ def figure_of(
 ) -> Any:
     """The figure of panels in rows; wide, high: of a panel; least: how many panels wide it is at least."""
     heights = [row[0].high if columns > 1 else 1.0 for columns, row in rows]
-    units = math.lcm(*(columns for columns, _ in rows))
     figure = new_figure(wide * max(max(columns for columns, _ in rows), least), high * sum(heights))
-    grid = figure.add_gridspec(len(rows), units, height_ratios=heights)
-    for y, (columns, row) in enumerate(rows):
-        across = units // columns
+    # Each row is laid out by itself: legends of one row leave no place for axes of another that begin elsewhere.
+    places = figure.subfigures(len(rows), height_ratios=heights, squeeze=False)[:, 0]
+    for place, (columns, row) in zip(places, rows, strict=True):
+        grid = place.add_gridspec(1, columns)
         for x, panel in enumerate(row):
-            panel.draw(figure.add_subplot(grid[y, x * across : (x + 1) * across]))
+            panel.draw(place.add_subplot(grid[x]))
     return figure
 
 

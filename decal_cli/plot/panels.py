@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from decal_cli.plot.style import (
     DOTTED,
     GREY,
     LINES,
+    PALE,
     THRESHOLD,
     WAY_LINES,
     Style,
@@ -33,8 +35,10 @@ from decal_cli.plot.style import (
     diagonal,
     drawable,
     key,
+    key_of_others,
     mark_at,
     marks,
+    names_in,
     score_range,
     style_of,
     value_range,
@@ -52,25 +56,31 @@ MAX_NAMED = 6
 """Most classes that get a colour and a name; where there are more, the least calibrated get them."""
 MAX_WRITTEN = 11
 """Most actions and classes for which cells have text; where there are more, cells are only coloured."""
+MAX_WIDE = 60
+"""Most characters of a line below an axis."""
 MAX_TICKS = 24
 """Most names along an axis."""
 
 
 def _ways(
-    axes: Any, lines: Mapping[str, tuple[str, str]], drawn: Sequence[tuple[str, Floats, Mapping[str, Floats]]]
+    axes: Any, lines: Mapping[str, tuple[str, str]], drawn: Sequence[tuple[str | None, Floats, Mapping[str, Floats]]]
 ) -> None:
     """Each way of deciding by its line; of several models the first two, of many only the first.
 
-    drawn: of each model and group its name, thresholds, and what is drawn of each way over them.
+    drawn: of each model and group its name, None where it is pale, thresholds, and each way over them.
     """
     alone, few = len(drawn) == 1, len(drawn) <= MAX_DASHED
     for number, (name, at, curves) in enumerate(drawn):
+        if name is None:
+            axes.plot(at, curves[next(iter(lines))], **PALE)
+            continue
         for place, (way, (line, words)) in enumerate(lines.items()):
             if way in curves and (alone or place <= few):
                 label = words if alone else name if place == 0 else None
                 look = marks(number, len(at), len(drawn)) if way == "brier" else {}
                 axes.plot(at, curves[way], line, color=style_of(number).colour, label=label,
                           lw=1.3 if place else 1.8, **look)  # fmt: skip
+    key_of_others(axes, [name for name, *_ in drawn])
 
 
 def _over_thresholds(axes: Any, sweep: Sweep, title: str, measured: str, **more: Any) -> None:
@@ -82,7 +92,8 @@ def _over_thresholds(axes: Any, sweep: Sweep, title: str, measured: str, **more:
 def brier(axes: Any, sweep: Sweep) -> None:
     """Brier curves: as it is, calibrated, by region; of several models the first two, of many only the first."""
     at, reports = sweep.grid.thresholds, sweep.reports
-    _ways(axes, LINES, [(r.name, at, {name: each.value for name, each in r.curves.items()}) for r in reports])
+    curves = [{name: each.value for name, each in report.curves.items()} for report in reports]
+    _ways(axes, LINES, [(name, at, drawn) for name, drawn in zip(names_in(reports), curves, strict=True)])
     if len(reports) == 1:
         now, fit = reports[0].curves["brier"], reports[0].curves["brier_calibrated"].value
         band(axes, at, now, style_of(0).colour)
@@ -103,13 +114,17 @@ def decision(axes: Any, sweep: Sweep) -> None:
     """Net benefit of the models, of treating all and of treating none."""
     at, reports = sweep.grid.thresholds, sweep.reports
     won, rate = [report.curves["net_benefit"] for report in reports], reports[0].table.base_rate
+    names = names_in(reports)
+    for number, name in enumerate(names):
+        curve(axes, at, won[number], number, len(reports), name)
+    key_of_others(axes, names)
+    rates_differ = any(report.table.base_rate != rate for report in reports)
+    label = "treat all, groups in their colours" if rates_differ else "treat all"
     for number, report in enumerate(reports):
-        curve(axes, at, won[number], number, len(reports), report.name)
-    for number, report in enumerate(reports):
-        if number == 0 or (not report.of_all_rows and report.table.base_rate != rate):
-            of, colour = (f", {report.group}", style_of(number).colour) if number else ("", "0.35")
-            axes.plot(at, report.curves["net_benefit_all"].value, ls=(0, (5, 2, 1, 2)), color=colour, lw=1.1,
-                      label=f"treat all{of}")  # fmt: skip
+        of_group = names[number] is not None and not report.of_all_rows
+        if number == 0 or (of_group and report.table.base_rate != rate):
+            axes.plot(at, report.curves["net_benefit_all"].value, ls=(0, (5, 2, 1, 2)), lw=1.1,
+                      color=style_of(number).colour if number else "0.35", label=None if number else label)  # fmt: skip
     axes.axhline(0, color="0.35", lw=1.1, ls=DOTTED, label="treat none")
     values = np.array([drawn.value for drawn in won])
     top, lowest = max(0.0, rate, float(values.max())), float(values.min())
@@ -124,20 +139,25 @@ def roc(axes: Any, sweep: Sweep) -> None:
     diagonal(axes)
     several, task, hulls = len(sweep.reports) > 1, sweep.head.plan.task, "calibrated: its hull"
     at = np.linspace(0, 1, 201)
-    for number, report in enumerate(sweep.reports):
+    names = names_in(sweep.reports)
+    for number, (report, name) in enumerate(zip(sweep.reports, names, strict=True)):
         t, style = report.table, style_of(number)
+        points = Roc.of_table(t)
+        x, y = (np.append(each, 0.0) for each in (points.false_alarms, points.recall))
+        if name is None:
+            axes.plot(x, y, **PALE)
+            continue
         fit = t.isotonic.pos / t.isotonic.n
         kinks = fit[fit < 1]
         hull = Roc.of_brier(Roc.of_table(t.isotonic).brier(kinks), kinks, t.base_rate, at)
-        points = Roc.of_table(t)
-        x, y = (np.append(each, 0.0) for each in (points.false_alarms, points.recall))
-        axes.plot(x, y, "-", color=style.colour, lw=1.4, label=report.name if several else "as it is",
+        axes.plot(x, y, "-", color=style.colour, lw=1.4, label=name if several else "as it is",
                   **marks(number, len(x), len(sweep.reports)))  # fmt: skip
         axes.plot(at, hull.recall, "--", color=style.colour, lw=1.1, label=None if several else hulls)
         if task is not None:
             own = Roc.of_table(t, np.array(task.decision_thresholds))
             label = None if number else named(sweep.thresholds)
             axes.plot(own.false_alarms, own.recall, style.marker, color=THRESHOLD, ms=6, ls="", label=label)
+    key_of_others(axes, names)
     if several:
         key(axes, "--", hulls)
     axes.set(title="ROC curves", xlabel="false positive rate", ylabel="recall", xlim=(0, 1), ylim=(0, 1.01))
@@ -151,10 +171,10 @@ def worth(axes: Any, sweep: Sweep, positions: Sequence[Positions], unit: float, 
     """
     left, right = _thresholds(sweep)
     drawn = []
-    for report, each in zip(sweep.reports, positions, strict=True):
+    for name, each in zip(names_in(sweep.reports), positions, strict=True):
         shown = (each.at >= left) & (each.at <= right)
         won = {way: unit * value[shown] for way, value in each.over_constant().items()}
-        drawn.append((report.name, each.at[shown], won))
+        drawn.append((name, each.at[shown], won))
     _ways(axes, WAY_LINES, drawn)
     if 1 < len(drawn) <= MAX_DASHED:
         key(axes, "--", WAY_LINES["recalibrate"][1])
@@ -300,14 +320,14 @@ def class_reliability(axes: Any, c: ClassTable, name: str) -> None:
     errors = c.each_class(lambda t: ece(t).value)
     order = sorted(range(len(c.classes)), key=errors.__getitem__, reverse=True)
     for k in order[MAX_NAMED:]:
-        axes.plot(*_bins(c.one_vs_rest(k)), color="0.85", lw=0.8, zorder=1)
+        axes.plot(*_bins(c.one_vs_rest(k)), **PALE)
     for place, k in enumerate(sorted(order[:MAX_NAMED]), 1):
         style = style_of(place)
         axes.plot(*_bins(c.one_vs_rest(k)), color=style.colour, marker=style.marker, ms=3.5, lw=1.1,
                   label=drawable(c.classes[k]))  # fmt: skip
     axes.plot(*_bins(c.top), color=style_of(0).colour, marker="o", ms=4.5, lw=2.2, label="top class")
     if len(order) > MAX_NAMED:
-        key(axes, "-", f"{len(order) - MAX_NAMED} classes with less ECE", "0.85")
+        key(axes, "-", f"{len(order) - MAX_NAMED} classes with less ECE", PALE["color"])
     axes.set(title=f"Reliability: {name}", xlabel="probability", ylabel="frequency", xlim=(0, 1), ylim=(-0.02, 1.02))
     below(axes, 3)
 
@@ -405,7 +425,8 @@ def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], ta
     axes.locator_params(axis="x", nbins=5)
     amounts_on(axes.xaxis)
     axes.grid(axis="y", visible=False)
-    axes.set(title=f"Gains: {name}", xlabel=f"expected utility {scale.heading}" + (f"\n({task})" if task else ""))
+    below_axis = [f"expected utility {scale.heading}", *textwrap.wrap(f"({task})" if task else "", MAX_WIDE)]
+    axes.set(title=f"Gains: {name}", xlabel="\n".join(below_axis))
 
 
 def _steps(rungs: Mapping[str, Result], now: float, colour: str, perfect: float | None) -> list[_Step]:

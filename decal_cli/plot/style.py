@@ -19,6 +19,8 @@ from decal_cli.errors import printable
 from decal_cli.tables.table import Floats, Table
 
 GREY = "0.55"
+PALE: Any = {"color": "0.85", "lw": 0.8, "zorder": 1}
+"""How lines look that have no name, where too many would have one."""
 THRESHOLD = "#b3261e"
 """The colour of the user's threshold and of the decisions that change there."""
 COLOURS = ("#1b3a6b", "#e0701a", "#14664a", "#c77cc0", "#6b2a2a", "#4aa8de", "#5f5500", "#a8a8d0")
@@ -59,6 +61,8 @@ RC: Any = {
 }
 MAX_BANDS = 2
 """Most curves that are drawn with a band; more bands would hide each other."""
+_LEGEND, _KEY = 84, 7
+"""Characters that fit side by side in the legend of a page's panel, and those that a line of it takes."""
 MAX_NAME = 32
 """Most characters of a name in a picture."""
 _IGNORED = "Glyph |Matplotlib currently does not support|constrained_layout not applied"
@@ -90,8 +94,23 @@ def band(axes: Any, at: Any, ends: Any, colour: str, curves: int = 1, factor: fl
         axes.fill_between(at, factor * ends.low, factor * ends.high, color=colour, alpha=0.13, lw=0)
 
 
-def curve(axes: Any, at: Any, drawn: Any, number: int, of: int, label: str, factor: float = 1.0) -> None:
-    """The curve of a model, one of so many, with its marks and its interval."""
+def names_in(reports: Sequence[Any]) -> list[str | None]:
+    """The name of each model and group that has a colour: of many those of the most rows; None for each other."""
+    order = sorted(range(len(reports)), key=lambda number: reports[number].rows, reverse=True)
+    return [each.name if number in order[: len(COLOURS)] else None for number, each in enumerate(reports)]
+
+
+def key_of_others(axes: Any, names: Sequence[str | None]) -> None:
+    """The line of the legend for those without a colour, where there are any."""
+    if others := names.count(None):
+        key(axes, "-", f"{others} others", PALE["color"])
+
+
+def curve(axes: Any, at: Any, drawn: Any, number: int, of: int, label: str | None, factor: float = 1.0) -> None:
+    """The curve of a model, one of so many, with its marks and its interval; pale without a label."""
+    if label is None:
+        axes.plot(at, factor * drawn.value, **PALE)
+        return
     colour = style_of(number).colour
     axes.plot(at, factor * drawn.value, "-", color=colour, label=label, **marks(number, len(at), of))
     band(axes, at, drawn, colour, of, factor)
@@ -113,7 +132,9 @@ def key(axes: Any, line: str, words: str, colour: str = GREY) -> None:
 
 
 def below(axes: Any, columns: int = 2) -> None:
-    """The legend beneath the panel, where it hides nothing."""
+    """The legend beneath the panel, where it hides nothing; columns: at most, fewer where labels are long."""
+    longest = max((len(label) for label in axes.get_legend_handles_labels()[1]), default=0)
+    columns = min(columns, max(_LEGEND // (longest + _KEY), 1))
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns, handlelength=3.2, columnspacing=1.4)
 
 

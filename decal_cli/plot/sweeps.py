@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from decal_cli.analysis.recommend import amounts_in
 from decal_cli.analysis.sweep import Sweep, Swept, VariedReport, VariedSweep, ladder_results
 from decal_cli.curves.crossings import Roc
 from decal_cli.curves.kinds import MetricCurve
@@ -30,8 +31,10 @@ from decal_cli.plot.style import (
     curve,
     drawable,
     key,
+    key_of_others,
     looks,
     mark_at,
+    names_in,
     style_of,
     with_drawable_names,
 )
@@ -75,11 +78,11 @@ def pictures_of(sweep: Sweep | VariedSweep, asked: Sequence[str]) -> tuple[str, 
     return tuple(dict.fromkeys(asked)) or tuple(picture for picture in main if picture in offered)
 
 
-def draw(sweep: AnySweep, pictures: tuple[str, ...], path: str) -> bytes:
-    """The pictures as one page, in the format that the path's suffix names: png, svg or pdf."""
+def draw(sweep: AnySweep, pictures: tuple[str, ...], path: str, terms: StatedTerms = PLAIN) -> bytes:
+    """The pictures as one page, in the format that the path's suffix names: png, svg or pdf. terms: of amounts."""
     form = ready(path)
     with looks():
-        return saved(figure_of(rows_of(with_drawable_names(sweep, form), pictures)), form)
+        return saved(figure_of(rows_of(with_drawable_names(sweep, form), pictures, terms)), form)
 
 
 def draw_on(sweep: AnySweep, picture: str, axes: Any, number: int, terms: StatedTerms) -> Any:
@@ -91,9 +94,11 @@ def draw_on(sweep: AnySweep, picture: str, axes: Any, number: int, terms: Stated
     return on_axes(axes, offered[min(number, len(offered) - 1)].draw)
 
 
-def rows_of(sweep: Sweep | VariedSweep, pictures: tuple[str, ...]) -> list[tuple[int, Sequence[Panel]]]:
+def rows_of(
+    sweep: Sweep | VariedSweep, pictures: tuple[str, ...], terms: StatedTerms = PLAIN
+) -> list[tuple[int, Sequence[Panel]]]:
     """Panels by row, with how many fit in it: of one model all of them, of several each picture in rows of its own."""
-    drawn = [panels_of(sweep, picture) for picture in sorted(pictures, key=lambda each: each not in SHARED)]
+    drawn = [panels_of(sweep, picture, terms) for picture in sorted(pictures, key=lambda each: each not in SHARED)]
     every = [panel for of_picture in drawn for panel in of_picture]
     if isinstance(sweep, VariedSweep) or len(sweep.reports) == 1:
         return in_rows(every, min(len(every), 2 if len(every) == 4 else _MOST_ALONE))
@@ -108,7 +113,7 @@ def panels_of(
 ) -> list[Panel]:
     """The panels of a picture: one of all reports together, or one of each. narrow: each has one pair of axes."""
     if isinstance(sweep, VariedSweep):
-        return _varied(sweep, picture)
+        return _varied(sweep, picture, terms)
     draws: dict[str, Callable[..., None]] = {
         "brier": panels.brier,
         "decision": panels.decision,
@@ -143,9 +148,10 @@ def task_or_middle(sweep: Sweep) -> Task:
     return sweep.head.plan.task or BinaryTask.of_threshold(float(at[len(at) // 2]))
 
 
-def _varied(sweep: VariedSweep, picture: str) -> list[Panel]:
+def _varied(sweep: VariedSweep, picture: str, terms: StatedTerms) -> list[Panel]:
     if picture == "utility":
-        return [Panel(None, utility_panel(sweep))]
+        said = (terms.number, f"{terms.noun} {terms.span}") if terms.with_amounts else ()
+        return [Panel(None, utility_panel(sweep, *said))]
     if picture == "risk-coverage":
         curves = [(report.name, risk) for report in sweep.reports for risk in report.risks]
         return [Panel(None, partial(panels.risk_coverage, curves=curves))]
@@ -181,9 +187,11 @@ def _utility(axes: Any, sweep: VariedSweep, factor: float, worth: str) -> None:
     """
     at, limited, first = sweep.values, sweep.series.kind == CAPACITY, sweep.reports[0].worth
     rankings = {name: look for name, look in OTHER_RANKINGS.items() if limited and name in first}
-    for number, report in enumerate(sweep.reports):
+    for number, (report, name) in enumerate(zip(sweep.reports, names_in(sweep.reports), strict=True)):
         colour, now = style_of(number).colour, worth_of(sweep, report)
-        curve(axes, at, now, number, len(sweep.reports), report.name, factor)
+        curve(axes, at, now, number, len(sweep.reports), name, factor)
+        if name is None:
+            continue
         line, more = ("--", "capacity_cost") if limited else (":", "gain_recalibration")
         others = [(line, now.value + report.worth[more].value)]
         others += [(line, report.worth[name].value) for name, (line, _) in rankings.items()]
@@ -197,6 +205,7 @@ def _utility(axes: Any, sweep: VariedSweep, factor: float, worth: str) -> None:
         constant = first["expected_utility"].value + first["external_regret"].value
         axes.plot(at, factor * constant, "--", color=GREY, label="best constant action")
         key(axes, ":", "recalibrated, on held-out rows")
+    key_of_others(axes, names_in(sweep.reports))
     axes.set(title="What decisions are worth", xlabel=sweep.series.title, ylabel=worth)
     amounts_on(axes.yaxis)
     _mark_own(axes, sweep)
@@ -234,14 +243,16 @@ def marked(lines: Iterable[tuple[str, Floats, Floats]]) -> list[Series]:
     return [(MARKS[k % len(MARKS)], *line) for k, line in enumerate(lines)]
 
 
-def draw_text(sweep: Sweep | VariedSweep, pictures: tuple[str, ...], width: int) -> tuple[Block, ...]:
+def draw_text(
+    sweep: Sweep | VariedSweep, pictures: tuple[str, ...], width: int, terms: StatedTerms = PLAIN
+) -> tuple[Block, ...]:
     """The pictures in characters, one below the other. Errors: DecalError, for what needs a file."""
     if isinstance(sweep, VariedSweep):
         return tuple(block for picture in pictures for block in _varied_parts(sweep, picture, width))
-    return tuple(block for picture in pictures for block in _parts(sweep, picture, min(width, MAX_WIDTH)))
+    return tuple(block for picture in pictures for block in _parts(sweep, picture, min(width, MAX_WIDTH), terms))
 
 
-def _parts(sweep: Sweep, picture: str, width: int) -> Blocks:
+def _parts(sweep: Sweep, picture: str, width: int, terms: StatedTerms) -> Blocks:
     at, ends, reports = sweep.grid.thresholds, axis_of(sweep), sweep.reports
     if picture == "brier":
         title = "Brier curves: utility lost per decision over t*"
@@ -261,8 +272,9 @@ def _parts(sweep: Sweep, picture: str, width: int) -> Blocks:
         task = task_or_middle(sweep)
         thresholds = ", ".join(f"{at:g}" for at in task.thresholds)
         for report in reports:
-            title = f"{report.name}: expected utility per 1,000 decisions at t* = {thresholds}"
-            yield ladder(ladder_results(report, task, sweep.head.plan), PLAIN, title)
+            results = ladder_results(report, task, sweep.head.plan)
+            heading = terms.scale(*amounts_in([results])).heading
+            yield ladder(results, terms, f"{report.name}: expected utility {heading} at t* = {thresholds}")
     else:
         for report in reports:
             series = _fit_marks(report) if picture == "reliability" else _region_marks(report)

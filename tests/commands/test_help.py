@@ -188,6 +188,10 @@ def test_rules_and_columns_complete(tmp_path: Path) -> None:
     words = f"decal evaluate {FOX} --score p_s"
     told = {"_DECAL_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "4"}
     assert run_installed(tmp_path, (), None, told).out.split() == ["p_svm_waseem"]
+    # A name with a space, as the shell writes it, and a quote that is still open.
+    (tmp_path / "my file.csv").write_text("p_mine,y\n0.5,1\n")
+    for words in (r"decal evaluate my\ file.csv --score ", "decal evaluate 'my file.csv' --score 'p"):
+        assert "p_mine" in run_installed(tmp_path, (), None, told | {"COMP_WORDS": words}).out.split()
     assert DECAL.exists()
 
 

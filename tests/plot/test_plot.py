@@ -40,7 +40,7 @@ from decal_cli.plot.panels import (
 )
 from decal_cli.plot.report import MAX_GROUPS, caption, said_before
 from decal_cli.plot.style import COLOURS, LINES, MAX_BANDS, RC, WAY_LINES, axis_of, score_range, style_of, value_range
-from decal_cli.plot.sweeps import PICTURES, canvas, draw, draw_text, panels_of, rows_of
+from decal_cli.plot.sweeps import PICTURES, SHARED, canvas, draw, draw_text, panels_of, rows_of
 from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text
 from decal_cli.render.terms import StatedTerms
@@ -205,16 +205,41 @@ def test_neighbouring_colours_differ_in_grey() -> None:
 
 @pytest.mark.ci
 def test_legends_hide_no_data_and_panels_no_panels(one: Sweep, two: Sweep) -> None:
-    for sweep in (one, two):
+    # Of eight models, panels in rows of three stood above panels in rows of four, and all of them overlapped.
+    long = {f"p_{'and_on' * 9}_{k}": SCORE for k in range(8)}
+    eight = swept(
+        from_arrays({"y": LABEL, **long}, "y", columns=Columns(score=tuple(long))),
+        Plan((), BinaryTask.of_threshold(0.3)),
+        GRID,
+    )
+    for sweep in (one, two, eight):
         figure = figure_of(sweep, PICTURES)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
-        for here, there in itertools.combinations([axes.get_position().padded(-0.001) for axes in figure.axes], 2):
+        boxes = [axes.get_window_extent(canvas.get_renderer()).padded(-1) for axes in figure.axes]
+        for here, there in itertools.combinations(boxes, 2):
             assert not here.overlaps(there)
         for axes in figure.axes:
             if axes.get_legend() is not None and axes.axison:
                 box = axes.get_legend().get_window_extent(canvas.get_renderer())
                 assert not box.overlaps(axes.get_window_extent(canvas.get_renderer())), axes.get_title(loc="left")
+                assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 and box.y0 >= 0, "cut off"
+
+
+def test_of_many_groups_the_largest_have_a_colour_and_a_name() -> None:
+    sweep = sweep_of(group=np.append(np.repeat(np.arange(20), 10 + np.arange(20)), np.full(10, 19)))
+    for axes in figure_of(sweep, SHARED).axes:
+        labels = axes.get_legend_handles_labels()[1]
+        named = [label for label in labels if label.startswith("p_a")]
+        assert len(named) == len(COLOURS) and "p_a" in named and "p_a, 19" in named and "p_a, 0" not in named
+        assert "13 others" in labels
+
+
+def test_amounts_are_in_the_terms_of_the_user(one: Sweep) -> None:
+    terms = StatedTerms(unit="EUR", decisions="100000/year")
+    svg = html.unescape(draw(one, ("waterfall",), "out.svg", terms).decode())
+    assert "expected utility in EUR a year" in svg and "1,000 decisions" not in svg
+    assert "p_a: expected utility in EUR a year" in Text(Page(100)).written(draw_text(one, ("waterfall",), 100, terms))
 
 
 @pytest.mark.parametrize("picture", PICTURES)
