@@ -147,63 +147,6 @@ def test_a_bad_utility_file_is_named(name: str, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-IMPOSSIBLE = [
-    ({"utility": "1,1;0,0"}, "u_delta = 0: the best action does not depend on the score, deciding 0 is always better"),
-    ({"utility": "0,-1;2,1"}, "u_delta = 0: the best action .*, deciding 1 is always better"),
-    ({"utility": "1,0;1,0"}, "u_delta = 0: the best action .*, both are worth the same"),
-    ({"utility": "0,1;1,0"}, "rows look swapped; row 0 is the utility of deciding 0; swapped it reads '1,0;0,1'"),
-    ({"utility": "2,0;0,-1"}, r"t\* = 2, outside \(0, 1\): deciding 0 is never worse"),
-    ({"utility": "0,-2;1,0"}, r"t\* = -1, outside \(0, 1\): deciding 1 is never worse"),
-    ({"utility": "1,0;0,0"}, r"t\* = 1, outside \(0, 1\): deciding 0"),
-    ({"utility": "0,0;0,1"}, r"t\* = 0, outside \(0, 1\): deciding 1"),
-    ({"utility": "1,0;0"}, "2 x 2"),
-    ({"utility": "1,0,0;0,1"}, "not equally long"),
-    ({"utility": "a,b,c;1,0;0,1"}, "2 x 2"),
-    ({"utility": "a,b;1,0,0;0,1,0"}, "3 columns of numbers and 2 names of classes"),
-    ({"utility": "1,0,0;0,1,nan"}, "not finite"),
-    ({"utility": "x,1,0,0;x,0,1,0"}, "names the action 'x' twice"),
-    ({"utility": "a,0,-20;a,-2,-3;b,-5,-1"}, "names the action 'a' twice"),
-    ({"utility": "a,0,-20;-2,-3;b,-5,-1"}, "action 1 has the name ''"),
-    ({"utility": "0,0;-1,-1;-2,-2"}, "action '0' is never worse than another"),
-    ({"utility": "0,1;1,0;-2,-2,1"}, "2 x 2 or with more rows"),
-    ({"utility": "a,b,c;d,e,f"}, "2 x 2 or with more rows"),
-    ({"utility": "0,-1e-20;-1e-20,0;-9e-21,-2e-21"}, "below 1e-15"),
-    ({"utility": "0,-20;-2,-3;-5,-1", "decision_threshold": 0.3}, "--decision-threshold is one threshold"),
-    ({"utility": "1,0,0;0,1,0", "decision_threshold": 0.3}, "for scores of two classes"),
-    ({"abstain": 1.5}, r"not in \[0, 1\]"),
-    ({"abstain": 0.3, "threshold": 0.3}, "more than once: --threshold, --abstain"),
-    ({"utility": "a,b;c,d"}, "2 x 2"),
-    ({"utility": "1,0;0,inf"}, "not finite"),
-    ({"utility": [[1, 0]]}, "2 x 2"),
-    ({"threshold": 0.0}, r"not inside \(0, 1\)"),
-    ({"threshold": 1.0}, r"not inside \(0, 1\); give a probability between 0 and 1$"),
-    ({"threshold": 30.0}, r"did you mean 0\.3\?"),
-    ({"threshold": float("nan")}, r"not inside \(0, 1\)"),
-    ({"cost_fp": 0.0, "cost_fn": 1.0}, "--cost-fp 0 is not a positive number"),
-    ({"cost_fp": 1.0, "cost_fn": float("inf")}, "--cost-fn inf"),
-    ({"cost_fp": 1.0}, "give --cost-fn too"),
-    ({"cost_fn": 1.0}, "give --cost-fp too"),
-    ({"odds": "1"}, "not of the form a:b"),
-    ({"odds": "1:2:3"}, "not of the form a:b"),
-    ({"odds": "one:two"}, "not of the form a:b"),
-    *(({"odds": odds}, f"odds '{odds}' .* numbers above 0") for odds in ("0:1", "1:0")),
-    ({"threshold": 0.3, "odds": "1:2"}, "more than once: --threshold, --odds"),
-    ({"decision_threshold": 0.3}, "does not make a task"),
-    ({"threshold": 0.3, "decision_threshold": 1.5}, r"not in \[0, 1\]"),
-    ({"threshold": 0.3, "decision_threshold": float("nan")}, r"not in \[0, 1\]"),
-]
-
-
-@pytest.mark.parametrize(
-    ("spelling", "message"), IMPOSSIBLE, ids=lambda case: str(case) if isinstance(case, dict) else ""
-)
-def test_an_impossible_task_says_what_is_wrong(spelling: dict, message: str) -> None:
-    with pytest.raises(DecalError, match=message) as caught:
-        task_of(**spelling)
-    assert caught.value.fix or caught.value.problem
-    assert "\n" not in str(caught.value)
-
-
 @given(u=st.lists(st.floats(-1e3, 1e3), min_size=4, max_size=4))
 def test_any_matrix_is_a_task_or_an_error(u: list[float]) -> None:
     try:

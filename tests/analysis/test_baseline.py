@@ -67,20 +67,6 @@ def test_a_metric_that_is_best_at_1_loses_by_its_distance(before: float, now: fl
     assert row.value == pytest.approx(lost)
 
 
-@pytest.mark.parametrize(
-    ("rule", "says"),
-    [
-        ("gap(drop(brier))<=0.1", "goes without max, gap"),
-        ("drop(brier)<=baseline", "'baseline' as its bound"),
-        ("drop(gain_recalibration)<=0.1", "neither a lower nor a higher"),
-        ("drop(brier)<=0.1", "compares with a baseline"),
-    ],
-)
-def test_a_drop_that_cannot_be_asked_for(rule: str, says: str) -> None:
-    with pytest.raises(DecalError, match=says):
-        decal.gate(frame(NOISY), 0.3, rules=rule)
-
-
 def test_a_rule_that_lacks_features_or_a_decision_names_one_that_can_be_judged() -> None:
     (row,) = decal.gate(frame(NOISY), 0.3, rules="regret<=0.02").outcomes
     assert row.passed is None and row.reason.endswith("'gain_recalibration<=0.02' asks what recalibration would win")

@@ -5,7 +5,6 @@ import pytest
 
 from decal_cli.analysis.evaluate import Plan, all_choices, evaluate, resampled_cells, shown_choices
 from decal_cli.data import from_arrays
-from decal_cli.errors import DecalError
 from decal_cli.metrics import parse
 from decal_cli.tables.table import CELLS
 from decal_cli.task import BinaryTask
@@ -52,14 +51,6 @@ def test_the_readable_choice_shows_the_worst_case_only_without_features() -> Non
     assert "regret_grouping_worst" in keys
     keys = [choice.key for choice in shown_choices(from_arrays(SCORE, LABEL, features=FEATURES), Plan(()))]
     assert "regret_grouping_worst" not in keys
-
-
-@pytest.mark.parametrize(
-    ("given", "says"), [({"confidence": 95}, "0.95"), ({"confidence": 0}, "0"), ({"seed": -1}, "-1")]
-)
-def test_a_plan_that_makes_no_sense(given: dict, says: str) -> None:
-    with pytest.raises(DecalError, match=says):
-        Plan((), **given)
 
 
 def test_a_score_that_single_precision_puts_below_the_threshold_is_told() -> None:

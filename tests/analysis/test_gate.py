@@ -17,6 +17,14 @@ from decal_cli.task import BinaryTask
 from tests.helpers.command import Decal
 
 
+def test_parameters_and_scopes_of_a_rule_parse() -> None:
+    rule = parse_rule("upper(ece(bins=20, strategy=width)@model=p_a@group=B) <= 0.05")
+    assert (rule.over, rule.choice.key, rule.number) == ("upper", "ece(bins=20,strategy=width)", 0.05)
+    assert rule.scope == (("model", "p_a"), ("group", "B"))
+    with pytest.raises(DecalError, match="does not parse"):
+        parse_rule("")
+
+
 def report(model: str = "p", group: str | None = None, **results: Result) -> MetricReport:
     return MetricReport(model, group, 100, 40, results)
 

@@ -17,12 +17,10 @@ from decal_cli.analysis.recommend import LOOKED_AT, Elsewhere
 from decal_cli.analysis.sweep import series_for, sweep_tasks
 from decal_cli.api.asking import Asked
 from decal_cli.data import Columns, Dataset, from_arrays, read
-from decal_cli.errors import DecalError
 from decal_cli.metrics import Inputs, grouping, parse, value_of
 from decal_cli.metrics.families.classes import area_influence, risk_at
 from decal_cli.tables.table import tabulate
 from decal_cli.task import BinaryTask, ClassTask, parse_varied, task_of
-from decal_cli.task.varied import by_price
 from tests.helpers.command import BINARY
 
 ONE = ("recommend", BINARY, "-s", "p", "-y", "y")
@@ -188,13 +186,6 @@ VARIED: dict[str, tuple[Any, Any, str, tuple[float, ...], Callable[[float], Any]
     ),
 }
 """Rows, task, what varies, its values, utilities at each, and actions."""
-
-
-def test_a_price_of_abstention_lies_from_0_to_1() -> None:
-    assert by_price(parse_varied("abstain=0,1"), CLASSES, None).values == (0, 1)
-    for outside in ("-0.001", "1.001"):
-        with pytest.raises(DecalError, match=rf"the price {outside} is not in \[0, 1\]"):
-            by_price(parse_varied(f"abstain=0.5,{outside}"), CLASSES, None)
 
 
 @pytest.mark.parametrize("what", VARIED)

@@ -112,11 +112,6 @@ def random_file(path: Path, names: tuple[str, str, str], rows: int = 60) -> Path
     return path
 
 
-def test_columns_called_by_other_classes_are_several_scores(decal: Decal, tmp_path: Path) -> None:
-    ran = decal("evaluate", random_file(tmp_path / "q.csv", ("p_a", "p_b", "p_d")), "--no-intervals")
-    assert ran.code == 2 and "3 columns could be the score" in ran.err
-
-
 def test_a_list_in_each_row_is_what_columns_are(decal: Decal, tmp_path: Path) -> None:
     path = random_file(tmp_path / "p.csv", ("m:a", "m:b", "m:c"))
     lines = [line.split(",") for line in path.read_text().splitlines()[1:]]

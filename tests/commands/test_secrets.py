@@ -7,7 +7,7 @@ import pytest
 
 import decal_cli
 from decal_cli.errors import masked
-from tests.helpers.command import BINARY, Decal, refusal
+from tests.helpers.command import BINARY, Decal
 
 SAID = ("--score", "p", "--label", "y")
 SECRET = "Zq7Xv9"
@@ -72,11 +72,6 @@ def test_python_masks_as_the_command_line_does() -> None:
         with pytest.raises(decal_cli.DecalError) as error:
             decal_cli.evaluate(address.replace("{}", f"a@{SECRET}/b"), score="p", label="y")
         assert SECRET not in str(error.value) + repr(error.value)
-
-
-def test_more_than_one_at_sign_is_refused_before_anyone_is_asked(decal: Decal) -> None:
-    line = refusal(decal("evaluate", "--engine", "postgresql://me:pa@ss@nowhere.invalid/db?table=a", *SAID))
-    assert "is not a URL; write special characters" in line and "%40 for @" in line and "nowhere" not in line
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -184,19 +183,6 @@ def test_json_weights(content: object, tmp_path: Path) -> None:
     path.write_text(json.dumps(content))
     prior = parse_prior(str(path))
     assert prior.at.tolist() == [0.2, 0.4] and prior.weight.tolist() == [0.25, 0.75]
-
-
-@pytest.mark.parametrize(
-    ("parse_text", "text"),
-    [
-        *((parse_thresholds, text) for text in ("", "x", "0.1:0.9", "0.9:0.1:0.1", "0.1:0.9:0", "0,0.5", "0.1:1:0.1")),
-        *((parse_thresholds, text) for text in ("nan", "0.1:0.9:1e-9")),
-        *((parse_prior, text) for text in ("beta:2", "beta:0,1", "beta:a,b", "uniform", "none.csv", "none.json")),
-    ],
-)
-def test_thresholds_and_priors_that_make_no_sense(parse_text: Callable[[str], object], text: str) -> None:
-    with pytest.raises(DecalError, match="threshold" if parse_text is parse_thresholds else "prior"):
-        parse_text(text)
 
 
 def test_thresholds_are_the_decimals_that_were_written() -> None:

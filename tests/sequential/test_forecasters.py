@@ -11,7 +11,6 @@ import pytest
 
 from decal_cli.analysis.online.judged import worst_v_regret
 from decal_cli.analysis.online.plan import known_after_rows, known_after_time
-from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_ROWS_OVER_TIME as MOST
 from decal_cli.metrics import Inputs, value_of
 from decal_cli.metrics import parse as parse_metric
@@ -331,10 +330,6 @@ def test_its_predictions_by_hand() -> None:
 def test_a_declared_forecaster_is_named_with_its_parameters() -> None:
     assert parse("rolling-isotonic(window=500)").key == "rolling-isotonic(window=500)"
     assert parse("rolling-isotonic(window=1000)").key == "rolling-isotonic"
-    with pytest.raises(DecalError, match="did you mean hedge"):
-        parse("hedg")
-    with pytest.raises(DecalError, match="window=1 is not a whole number from 2 to 1,000,000"):
-        parse("rolling-isotonic(window=1)")
 
 
 ROLLING, FROZEN, PLATT = "rolling-isotonic(window=7)", "frozen-isotonic(warm_up=10)", "online-platt"

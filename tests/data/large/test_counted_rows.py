@@ -147,30 +147,6 @@ def test_what_is_wrong_with_rows_of_an_engine_names_no_row(
     assert text in line and "row 1" not in line
 
 
-@pytest.mark.parametrize(
-    ("n", "problem"), [(0, "row 2: 0 is not"), (1.5, "row 2: 1.5 is not"), (1e12, "more than is held")]
-)
-def test_counts_of_rows_are_numbers_of_rows(n: float, problem: str) -> None:
-    counts = {"p_a": [0.2, 0.3], "p_b": [0.8, 0.7], "y": ["a", "b"], "n": [2, n]}
-    with pytest.raises(DecalError, match=problem):
-        decal.evaluate(counts, aggregated=True, proba="p_*")
-
-
-@pytest.mark.parametrize(
-    ("asked", "problem"),
-    [
-        ({"utility_columns": ["n", "pos", "amount"]}, "names 3 columns, and each of two"),
-        ({"amount": "amuont", "cost_fp": 1}, "no column 'amuont'; did you mean 'amount'"),
-        ({"amount": "amount", "cost_fp": 1}, "column 'amount', row 2: amount -1 is negative"),
-    ],
-)
-def test_stakes_of_levels_are_checked_as_those_of_rows(asked: dict[str, Any], problem: str) -> None:
-    counts = {"score": [0.2, 0.4], "amount": [3, -1], "n": [2, 2], "pos": [1, 1]}
-    with pytest.raises(DecalError) as error:
-        decal.evaluate(counts, aggregated=True, **asked)
-    assert problem in str(error.value)
-
-
 def test_rows_of_too_many_values_are_refused_in_one_line(
     decal: Decal, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,11 +233,6 @@ def test_log_odds_become_probabilities_in_the_statement(decal: Decal, files: Pat
     assert "score missing in 1 row" in refusal(decal("evaluate", *words, "--query", missing))
     endless = "select cast('-inf' as double) as p, 1 as y"
     assert "score -inf is outside [0, 1]" in refusal(decal("evaluate", *words, "--query", endless))
-
-
-def test_what_an_engine_cannot_count_is_one_line(decal: Decal, files: Path) -> None:
-    words = ("--engine", f"duckdb:{files}/file.db?table=preds", "-y", "y", "--proba", "p", "--classes", "a,b")
-    assert "--classes needs the rows, and an engine only counts them" in refusal(decal("evaluate", *words))
 
 
 ASKED: dict[str, Any] = {"label": "y", "positive": "it's", "threshold": 0.05}
