@@ -8,7 +8,15 @@ from typing import Any, cast
 
 from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.online.judged import Judged, OnlineRule, judge_online
-from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, needs_score, online_plan, unasked_period
+from decal_cli.analysis.online.plan import (
+    Delay,
+    OnlinePlan,
+    Period,
+    check_horizon,
+    needs_score,
+    online_plan,
+    unasked_period,
+)
 from decal_cli.analysis.online.replay import Replay, predicted_columns
 from decal_cli.analysis.online.state_file import check_goes_on, state_text, unknown_rows
 from decal_cli.api.answer import OnlineAnswer
@@ -171,6 +179,7 @@ class OnlineForecaster:
     def __init__(self, method: str = "online-platt", *, horizon: int | None = None, seed: int = SEED) -> None:
         self.spec = parse(method)
         self.horizon = None if horizon is None else whole("horizon", horizon)
+        check_horizon(self.horizon)
         self.seed = whole("seed", seed)
         self._forecaster = forecaster_of(self.spec, self.seed, self.horizon)
         self._predicted = self._learned = 0

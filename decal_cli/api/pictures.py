@@ -19,7 +19,7 @@ from decal_cli.curves.grid import Grid, parse_thresholds
 from decal_cli.data import Dataset
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
-from decal_cli.hints import renamed
+from decal_cli.hints import GIVE_TASK, renamed
 from decal_cli.plot.report import CLASS_PICTURES, draw_classes_on
 from decal_cli.plot.sweeps import PICTURES, draw_on, pictures_of
 from decal_cli.render.terms import PLAIN, StatedTerms
@@ -49,7 +49,7 @@ def sweep_for(data: Dataset, plan: Plan, picture: str) -> Sweep:
     if picture == "grouping" and not any(model.rows.has_features for model in data.models):
         raise DecalError("grouping shows how rows of equal scores differ", "give features=")
     if picture == "waterfall" and not plan.task:
-        raise DecalError("waterfall shows the gains of a decision", "give threshold=, utility=, costs or odds=")
+        raise DecalError("waterfall shows the gains of a decision", GIVE_TASK)
     if picture not in FROM_FEATURES:
         data = replace(data.changed(lambda rows: replace(rows, features=None)), features=None)
     if picture == "reliability":
@@ -73,7 +73,7 @@ def draw_sweep(
     one_of("picture", picture, pictures_of(sweep, ("all",)))
     if not 0 <= report < len(sweep.reports):
         raise DecalError(f"report={report} is none of the {len(sweep.reports)} reports", "they count from 0")
-    return draw_on(curves, picture, ax, report, terms if isinstance(sweep, Sweep) else PLAIN)
+    return draw_on(curves, picture, ax, report, terms)
 
 
 class PictureDisplay:
@@ -116,6 +116,10 @@ class PictureDisplay:
         such as features=, (T, d) or a frame, which some pictures need, or threshold=.
         """
         ax = fields.pop("ax", None)
+        if np.ndim(y_prob) != 1:
+            raise DecalError(
+                f"the probabilities have shape {np.shape(y_prob)}", "give one dimension, such as predict_proba(X)[:, 1]"
+            )
         rows = Data({name: np.asarray(y_prob)}, y_true, score=(name,), weight=sample_weight, positive=pos_label)
         given = asked(rows, decision, None, fields)
         try:
@@ -142,7 +146,7 @@ class PictureDisplay:
 
         features: by default X, where the picture looks at features.
         """
-        classes = list(estimator.classes_)
+        classes = np.asarray(estimator.classes_).tolist()
         positive = classes[1] if pos_label is None else pos_label
         if len(classes) != 2 or positive not in classes:
             raise DecalError(f"the classifier has the classes {classes}", "give one of two, and pos_label= one of them")

@@ -187,6 +187,6 @@ def _two(names: str | Sequence[str]) -> tuple[str, str]:
     texts = [str(name).strip() for name in given]
     if len(texts) != 2 or not all(texts) or texts[0] == texts[1]:
         raise DecalError(
-            f"{Hint('names')} {','.join(texts)!r} are not two names", "name the actions 0 and 1: 'reject,accept'"
+            f"{Hint('names', ','.join(texts))} are not two names", "name the actions 0 and 1: 'reject,accept'"
         )
     return texts[0], texts[1]

@@ -279,9 +279,11 @@ class BinaryTask(Task):
     @classmethod
     def of_costs(cls, cost_fp: float, cost_fn: float, decision_threshold: float | None = None) -> BinaryTask:
         """Costs of the two errors: t* = cost_fp / (cost_fp + cost_fn), Gao et al. 2017, claim 1."""
-        for name, cost in ((Hint("cost_fp").words, cost_fp), (Hint("cost_fn").words, cost_fn)):
+        for name, cost in (("cost_fp", cost_fp), ("cost_fn", cost_fn)):
             if not (cost > 0 and math.isfinite(cost)):
-                raise DecalError(f"{name} {cost:g} is not a positive number", "give what one such error costs, above 0")
+                raise DecalError(
+                    f"{Hint(name, f'{cost:g}')} is not a positive number", "give what one such error costs, above 0"
+                )
         return cls.of_utility(((0.0, -cost_fn), (-cost_fp, 0.0)), decision_threshold)
 
 

@@ -170,7 +170,7 @@ def row_task_of(columns: Sequence[str], spelled: Mapping[str, Any]) -> RowTask:
     for name, cost in costs.items():
         if not 0 < cost <= MAX_UTILITY:
             raise DecalError(
-                f"{Hint(name)} {cost:g} is not a positive number", "give what one such error costs, above 0"
+                f"{Hint(name, f'{cost:g}')} is not a positive number", "give what one such error costs, above 0"
             )
     return RowTask(tuple(columns), **costs)
 

@@ -87,6 +87,16 @@ def test_every_answer_has_a_picture_of_its_own() -> None:
     assert three.one_line == "a, b, c: 15 curves at 99 thresholds, 0.01 to 0.99"
 
 
+def test_a_number_of_the_task_that_varies_is_drawn_in_the_terms_of_the_user() -> None:
+    terms = decal.Terms(unit="EUR", decisions="1000/day")
+    varied = decal.Decision(0.3, terms=terms).vary("capacity", 0.1, 0.5)
+    swept = decal.sweep((P, Y), varied, intervals=False)
+    drawn = swept.plot("utility")
+    worth = swept.to_dict()["vary"]["curves"]["utility_at_capacity"]["value"]
+    assert drawn.get_ylabel() == "EUR a day"
+    assert drawn.lines[0].get_ydata() == pytest.approx(1000 * np.array(worth))
+
+
 def test_of_several_classes_the_report_that_is_named_is_drawn() -> None:
     rows = RNG.dirichlet((1, 1, 1), 200)
     columns = {f"{name}:{k}": each[:, k] for name, each in (("a", rows), ("b", rows[::-1])) for k in range(3)}

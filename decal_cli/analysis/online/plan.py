@@ -205,17 +205,22 @@ def needs_score(spec: OnlineSpec) -> bool:
     return spec.declared.function.needs_score or bool(spec.parameters["bins"])
 
 
+def check_horizon(horizon: int | None) -> None:
+    """Raise a DecalError where there cannot be so many rows."""
+    if horizon is not None and not 1 <= horizon <= MAX_ROWS_OVER_TIME:
+        raise DecalError(
+            f"{Hint('horizon', horizon)} is no number of rows up to {MAX_ROWS_OVER_TIME:,}",
+            "give how many rows there will be",
+        )
+
+
 def online_plan(named: Sequence[str], warm_up: int, plan: OnlinePlan) -> OnlinePlan:
     """The plan with the methods that are named, or all; before them what they are compared with. Errors: DecalError."""
     if not MIN_WARM_UP <= warm_up <= MAX_WARM_UP:
         raise DecalError(
             f"{Hint('warm_up', warm_up)} is not between {MIN_WARM_UP} and {MAX_WARM_UP:,}", "give a number of rows"
         )
-    if plan.horizon is not None and not 1 <= plan.horizon <= MAX_ROWS_OVER_TIME:
-        raise DecalError(
-            f"{Hint('horizon', plan.horizon)} is no number of rows up to {MAX_ROWS_OVER_TIME:,}",
-            "give how many rows there will be",
-        )
+    check_horizon(plan.horizon)
     if plan.clock != "dates":
         is_time = {"delay": plan.delay.kind == "time", "every": plan.every.rows is None}
         for name in (name for name, wrong in is_time.items() if wrong):
