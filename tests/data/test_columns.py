@@ -33,46 +33,6 @@ def test_globs_make_models_side_by_side_and_pass_over_other_roles(tmp_path: Path
     assert read([path], Columns(score=("p_b", "p_*"), label="p_y")).columns["score"] == ("p_b", "p_a")
 
 
-COLUMN_ERRORS: list[tuple[str, Columns, list[str]]] = [
-    ("p,Y_hat\n.5,1\n", Columns(), ["no label column (none is called y, label", "--label; columns: p, Y_hat"]),
-    ("q,y\n.5,1\n", Columns(), ["no score column (none is called p, prob", "p_*", "--score; columns: q, y"]),
-    ("p,score,y\n.5,.5,1\n", Columns(), ["2 columns could be the score: p, score", "--score 'p'"]),
-    ("p_a,p_b,y\n.5,.5,1\n", Columns(), ["2 columns could be the score: p_a, p_b", "--score 'p_*' for all"]),
-    ("p,y,label\n.5,1,1\n", Columns(), ["2 columns could be the label: y, label", "--label 'y'"]),
-    ("p_gnb,y\n.5,1\n", Columns(score=("P_gmb",)), ["no column 'P_gmb'", "did you mean 'p_gnb'?", "columns: p_gnb, y"]),
-    ("p,y\n.5,1\n", Columns(score=("q_*",)), ["no column matches 'q_*'", "columns: p, y"]),
-    ("p,y\n.5,1\n", Columns(weight="w"), ["no column 'w'"]),
-    ("p,y\n.5,1\n", Columns(group=("g",)), ["no column 'g'"]),
-    ("p,y\n.5,1\n", Columns(features=("x*",)), ["no column matches 'x*'"]),
-    (
-        "p,y\n.5,1\n",
-        Columns(score=("y",)),
-        ["'y' is taken both as score and as label; name the label with --label, or"],
-    ),
-    ("p,y\n.5,1\n", Columns(score=("y",), label="y"), ["column 'y' is taken both as score and as label"]),
-    ("p,y\n.5,1\n", Columns(score=("p",), features=("p",)), ["column 'p' is taken both as score and as features"]),
-    (
-        "p,y\n.5,1\n",
-        Columns(weight="p"),
-        ["score and as weight; name the score with --score, or another column for weight"],
-    ),
-    ("p,y\n.5,1\n", Columns(score=("p",), weight="p"), ["column 'p' is taken both as score and as weight"]),
-    ("p,p,y\n.5,.5,1\n", Columns(), ["duplicate column p", "rename"]),
-    (
-        ",".join(f"c{k}" for k in range(30)) + "\n" + "1," * 29 + "1\n",
-        Columns(),
-        ["c7, ..., c26, c27, c28, c29 (30 in all)"],
-    ),
-]
-
-
-@pytest.mark.parametrize(("content", "columns", "words"), COLUMN_ERRORS)
-def test_a_column_that_cannot_be_settled(tmp_path: Path, content: str, columns: Columns, words: list[str]) -> None:
-    line = reading_error(write_text(tmp_path, content), columns=columns)
-    for word in words:
-        assert word in line
-
-
 def test_names_may_stand_in_one_list_where_no_column_is_called_so(tmp_path: Path) -> None:
     table = {"p_a": [0.1, 0.2], "p_b": [0.3, 0.4], "y": [0, 1], "x1": [1, 2], "x2": [3, 4], "z": [5, 6], "x1,z": [7, 8]}
     path = write_columns(tmp_path, table)

@@ -216,9 +216,3 @@ def test_gains_and_regrets_add_up_over_the_steps() -> None:
         if spec.declared.interval is not None:
             low, high = interval_of(spec, whole, 0.9)
             assert low <= value <= high, spec.key
-
-
-@pytest.mark.parametrize("name", ["net_benefit", "eu_never", "accuracy", "sensitivity", "threshold_adjusted"])
-def test_what_speaks_of_two_actions_says_so(name: str) -> None:
-    with pytest.raises(Undefined, match="needs a task of two actions, and this one has 3"):
-        value_of(parse(name), Inputs(known_rows("hand"), task_of_rows(CLINIC)))

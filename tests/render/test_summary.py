@@ -14,7 +14,7 @@ from decal_cli.analysis.packs import PACKS
 from decal_cli.errors import inert, printable
 from decal_cli.metrics import METRICS
 from decal_cli.render import blocks
-from decal_cli.render.blocks import Bar, Bars, Cell, Check, Column, Facts, Paragraph, Row, TextTable
+from decal_cli.render.blocks import Bar, Bars, Cell, Column, Facts, Paragraph, Row, TextTable
 from decal_cli.render.format import Page
 from decal_cli.render.formats import FORMATS, faces_of, write
 from decal_cli.render.formats.text import Text
@@ -278,14 +278,3 @@ def test_only_one_place_writes_to_standard_error() -> None:
         if path.name not in allowed and ("file=sys.stderr" in (text := path.read_text()) or "stderr.write" in text)
     ]
     assert not writing, "say it with streams.say, which escapes"
-
-
-def test_junit_is_well_formed() -> None:
-    class Made:
-        suite = "decal gate"
-        seconds = 0.5
-
-        def checks(self) -> Any:
-            return (Check("brier<=1\x1b", "\ufffe", False, "]]>\x00"),)
-
-    check_text(str(write(Made(), "junit", Page())), "junit")
