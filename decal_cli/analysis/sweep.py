@@ -291,7 +291,12 @@ def series_for(dataset: Dataset, plan: Plan, varied: Varied | None, costs: bool 
                 f"give {Hint('vary', 'ACTION')}:CLASS=LOW:HIGH; without a utility, the price of abstention varies",
             )
         return by_price(varied, dataset.classes, own)
-    if decision is None or varied is None or of_price:
+    if varied is not None and of_price:
+        raise DecalError(
+            f"{Hint('vary', ABSTAIN)} is the price of abstention, and the scores are of two classes",
+            f"name the class probabilities with {Hint('proba')}, or vary an entry of {Hint('utility')}",
+        )
+    if decision is None or varied is None:
         other = "" if dataset.classes else f"; for scores of two classes without {Hint('vary')}, sweep varies t*"
         raise DecalError(
             f"{Hint('vary')} varies an entry of a utility, and none is given",

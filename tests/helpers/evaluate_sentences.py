@@ -124,7 +124,7 @@ SENTENCES: tuple[tuple[str, Callable[[Report, re.Match[str]], bool]], ...] = (
         _features,
     ),
     (
-        "On these rows, features cannot win anything beyond that: knowing every label would add nothing",
+        "On these rows, features cannot win anything beyond recalibration: knowing every label would then add nothing",
         lambda report, _: report["metrics"]["regret_grouping_worst"]["value"] == 0,
     ),
     (rf".+? puts a row of label 1 above one of label 0 with probability {_AMOUNT} \(AUC\)", _metric("auc")),

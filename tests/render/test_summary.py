@@ -76,7 +76,7 @@ def test_where_every_label_adds_nothing_features_have_nothing_to_win(decal: Deca
     asked = ("evaluate", "pure.csv", "--label", "y", "--threshold", ".3", "--score", "p")
     text, document = told(decal, *asked[1:])
     assert not list(summary_contradictions(document, text))
-    assert "knowing every label would add nothing" in text.replace("\n", " ")
+    assert "anything beyond recalibration: knowing every label would then add nothing" in text.replace("\n", " ")
     for scores, wins in (("ps", "none of them."), ("pq", "q:"), ("qr", "all of them, most for q:")):
         named = (word for score in scores for word in ("--score", score))
         assert f"Recalibration wins for {wins}" in decal(*asked[:-2], *named, "--no-intervals").text

@@ -114,7 +114,10 @@ class Opening:
         elif not report.features:
             worst, most = report.value("regret_grouping_worst"), ""
             if worst == 0:
-                yield "On these rows, features cannot win anything beyond that: knowing every label would add nothing."
+                yield (
+                    "On these rows, features cannot win anything beyond recalibration: knowing every label would then "
+                    "add nothing."
+                )
                 return
             if worst is not None:
                 most = f": at most {self._amount(worst)}, which is an upper limit and not an estimate"
