@@ -14,6 +14,7 @@ from decal_cli.analysis.online.replay import Window
 from decal_cli.plot.page import Draw, Panel, drawn_alone, figure_of, ready, saved
 from decal_cli.plot.style import GREY, THRESHOLD, below, looks, style_of
 from decal_cli.render.blocks import Picture
+from decal_cli.render.results.online import power_of_ten
 from decal_cli.sequential.anytime import MAX_LOG_E, Sums
 
 N_PERIODS = 4
@@ -115,7 +116,7 @@ def _evidence(axes: Any, judged: Judged) -> None:
     axes.set_title("Evidence against calibration")
     # Logarithms on a linear axis: an e-value may be smaller than the least number that a logarithmic axis can show.
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    axes.yaxis.set_major_formatter(lambda power, _: f"{10.0**power:,.6g}" if abs(power) < 300 else f"1e{power:+.0f}")
+    axes.yaxis.set_major_formatter(lambda power, _: power_of_ten(power))
     axes.set_ylabel(f"{_measure(judged)} (logarithmic axis)")
     _name_axis(axes, judged)
 

@@ -141,6 +141,8 @@ def _time(figure: Any, summary: Summary) -> bool:
     points, base = summary.points, summary.points.base
     if base not in points.gains or base not in summary.seconds:
         return False
+    from matplotlib.ticker import LogLocator
+
     axes = figure.add_subplot(1, 1, 1)
     for k, (name, seconds) in enumerate(sorted(summary.seconds.items(), key=lambda item: item[1])):
         mean, error = points.mean(1000 * (points.gains[name] - points.gains[base]))
@@ -150,6 +152,8 @@ def _time(figure: Any, summary: Summary) -> bool:
         axes.plot([at], [mean], **_mark(k), markersize=7, label=f"{name}, {took}")
     axes.axhline(0, color=GREY, linewidth=1, zorder=0.5)
     axes.set_xscale("log")
+    # Times of a fit often lie within one power of ten, which has one label otherwise.
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter("")
     axes.set(title="What methods win and take: mean over all points, line: two standard errors over scores",

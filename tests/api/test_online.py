@@ -107,6 +107,8 @@ def test_each_picture_is_drawn_into_axes() -> None:
     for picture, title in pictures.items():
         assert answer.plot(picture).get_title(loc="left").startswith(title)
     assert answer.plot().get_title(loc="left").startswith(pictures["gain"])
+    written = answer.plot("evidence").yaxis.get_major_formatter()
+    assert [written(power) for power in (-1, 3, 60, 300)] == ["0.1", "1,000", "10^60", "10^300"], "as the text has them"
     with pytest.raises(InputError, match="picture='roc' is not one of 'gain', 'evidence', 'reliability'"):
         answer.plot("roc")
 

@@ -31,6 +31,11 @@ MAX_EXPONENT = 4
 """From which power of ten on an e-value is written as one."""
 
 
+def power_of_ten(power: float) -> str:
+    """10 to this power: a large or small number as '10^12'."""
+    return f"10^{power:.0f}" if abs(power) >= MAX_EXPONENT else plain(10.0**power)
+
+
 def _at(name: str) -> Any:
     """A time in words."""
     return of(lambda result, seen: seen.at(getattr(result, name)))
@@ -321,9 +326,7 @@ class Replayed(WrittenResult):
         power, late = log_e / math.log(10), self.plan.delay.late
         if log_e >= MAX_LOG_E - (math.log(2) if late else 0.0):
             return f"{'under 10^-' if late else 'over 10^'}{math.floor(power)}"
-        if late:
-            return f"10^-{power:.0f}" if power >= MAX_EXPONENT else plain(math.exp(-log_e))
-        return f"10^{power:.0f}" if abs(power) >= MAX_EXPONENT else plain(math.exp(log_e))
+        return power_of_ten(-power if late else power)
 
     def _shift_sentence(self, shift: PriorShift) -> str:
         then = ""

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
-from decal_cli.analysis.study_summary import Summary, summarise
+from decal_cli.analysis.study_summary import BASE, Summary, summarise
 from decal_cli.plot.study import (
     _BY_THRESHOLD,
     STUDY_PICTURES,
@@ -54,6 +54,14 @@ def test_a_picture_is_a_png_and_the_same_each_time(summary: Summary, picture: st
     first = draw_study(summary, picture)
     assert first.startswith(b"\x89PNG")
     assert first == draw_study(summary, picture)
+
+
+def test_times_of_a_fit_within_one_power_of_ten_can_be_read(summary: Summary) -> None:
+    times = dict(zip(summary.seconds, np.geomspace(0.0004, 0.003, len(summary.seconds)), strict=True)) | {BASE: 0.001}
+    quick = replace(summary, seconds=times)
+    (axes,) = laid_out(quick, "time").axes
+    low, high = axes.get_xlim()
+    assert high / low < 10 and sum(low <= at <= high for at in axes.get_xticks()) >= 2
 
 
 @pytest.mark.parametrize("picture", STUDY_PICTURES)
