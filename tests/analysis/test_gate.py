@@ -238,6 +238,16 @@ def test_the_rows_that_would_show_it_show_it_in_4_of_5_samples() -> None:
         assert (row.answer, row.rows_needed) == ("not shown", 3200)
 
 
+def test_without_an_interval_there_are_two_answers() -> None:
+    answers = [judge([parse_rule(f"c_bound<={bound}")], [FULL])[0] for bound in (0.4, 0.2)]
+    assert [(row.answer, row.shown, row.rows_needed) for row in answers] == [
+        ("passed", None, None),
+        ("failed", None, None),
+    ]
+    of_rows = judge([parse_rule("rows>=120")], [FULL])[0]
+    assert (of_rows.answer, of_rows.distance) == ("failed", -20)
+
+
 REPORT: dict[str, Any] = {
     "schema": 1,
     "task": None,

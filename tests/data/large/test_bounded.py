@@ -12,6 +12,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
+from decal_cli import documents
 from decal_cli.data import Columns, NewRows, read
 from decal_cli.data.formats import files
 from decal_cli.data.formats.jsonlines import JsonLinesSource
@@ -179,6 +180,24 @@ def test_json_lines_whose_rows_have_other_keys(tmp_path: Path, monkeypatch: pyte
 def test_one_line_of_json_is_bounded(tmp_path: Path, value: str, says: str) -> None:
     text = f'{{"p": 0.5, "y": 1}}\n{{"p": 0.5, "y": 0, "z": {value}}}\n'
     assert says in reading_error(write_text(tmp_path, text, "long.jsonl"))
+
+
+def test_a_document_has_a_key_a_line_and_its_items_two_spaces_further_in() -> None:
+    text = documents.canonical_json({"a": [1, 2], "b": {"c": [{"d": 1}, 2]}})
+    assert [line.replace("  ", "> ") for line in text.split("\n")] == [
+        "{",
+        '> "a": [1, 2],',
+        '> "b": {',
+        '> > "c": [',
+        "> > > {",
+        '> > > > "d": 1',
+        "> > > },",
+        "> > > 2",
+        "> > ]",
+        "> }",
+        "}",
+        "",
+    ]
 
 
 def test_a_number_of_400_digits_is_infinite_where_it_is_read(tmp_path: Path) -> None:
