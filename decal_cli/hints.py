@@ -13,10 +13,13 @@ _OPEN, _COMMA, _CLOSE = "\ufdd0", "\ufdd1", "\ufdd2"
 _SLOT = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
 SPELT = {"metric": "metrics", "method": "methods", "rule": "rules", "from": "log"}
 """Options that Python spells differently."""
-SWITCHES = {"try": "methods='all'", "all": "metrics='all'", "no_intervals": "intervals=False"} | {
-    name: f"{name}=True" for name in ("logit", "margin", "keep_scores", "aggregated", "regimes")
-}
-"""Options without a value, as keywords."""
+SWITCHES = {
+    "try": "methods='all'",
+    "all": "metrics='all'",
+    "no_intervals": "intervals=False",
+    "output": "save('report.json')",
+} | {name: f"{name}=True" for name in ("logit", "margin", "keep_scores", "aggregated", "regimes")}
+"""Options without a value, as keywords; and what writes a report, which is a method of the answer."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.document import Names
 from decal_cli.documents import json_of, read_document
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.hints import Verb
+from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import MetricSpec, Result, parse
 from decal_cli.metrics.confidence import Interval
 from decal_cli.numbers import many, times
@@ -151,7 +151,7 @@ def baseline_of(document: Any, path: str) -> Baseline:
         raise DecalError(f"baseline {path} lacks its metrics", f"write it anew with: {_HOW}") from None
 
 
-_HOW = f"{Verb('evaluate')} FILE -o report.json"
+_HOW = f"{Verb('evaluate')} and {Hint('output', 'report.json')}"
 
 
 def _result_of(given: Mapping[str, Any]) -> dict[str, Any]:

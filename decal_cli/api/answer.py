@@ -17,6 +17,7 @@ from decal_cli.data.arrays import is_table
 from decal_cli.data.output import as_table, write_whole
 from decal_cli.declarations.spec import near
 from decal_cli.errors import DecalError
+from decal_cli.hints import Verb
 from decal_cli.metrics import Result, parse
 from decal_cli.numbers import Interval, many, plain, rounded, short, times
 from decal_cli.render.format import Page
@@ -581,5 +582,11 @@ def earlier(given: Any, asked: Asked, plan: Plan) -> Baseline | None:
         path = "given"
     else:
         raise DecalError(f"baseline= is a {type(given).__name__}", "give an answer of evaluate(), a frame or a path")
-    rows = asked.of("baseline", given).rows(plan.edges)
+    try:
+        rows = asked.of("baseline", given).rows(plan.edges)
+    except DecalError as error:
+        problem, fix = error.given
+        raise DecalError(
+            f"baseline {problem}", f"{fix}; a baseline has rows like these, or is a JSON report of {Verb('evaluate')}"
+        ) from None
     return replace(baseline_of(Evaluated(evaluate(rows, plan)).data(), path), rows=rows)

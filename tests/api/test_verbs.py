@@ -200,6 +200,11 @@ def test_no_sentence_names_an_option_of_the_command_line_but_as_a_hint() -> None
         (lambda: decal.gate(P, Y, rules=[]), "give for example rules="),
         (lambda: decal.gate(P, Y, rules="breir<=1"), "did you mean brier?"),
         (lambda: decal.gate(P, Y, rules="brier<=baseline"), "name it with baseline="),
+        (lambda: decal.gate(P, Y, rules="drop(auc)<=1", baseline={"a": 1}), "with: evaluate() and save('report.json')"),
+        (
+            lambda: decal.gate(FRAME, score="p", label="y", rules="drop(auc)<=1", baseline=pd.DataFrame({"a": P})),
+            "columns: a; a baseline has rows like these, or is a JSON report of evaluate()",
+        ),
         (lambda: decal.compare({"a": P}, Y), "name two score columns: score=['p_a', 'p_b']"),
         (lambda: decal.sweep(P, Y, thresholds=[0.3, 1.4]), "thresholds"),
         (lambda: decal.evaluate(P, Y, metrics="brier")["breir"], "did you mean brier?"),
