@@ -146,6 +146,10 @@ class PictureDisplay:
 
         features: by default X, where the picture looks at features.
         """
+        for name in ("predict_proba", "classes_"):
+            if not hasattr(estimator, name):
+                fitted = f"Calibrator({type(estimator).__name__}(..)).fit(X, y)"
+                raise DecalError(f"the classifier has no {name}", f"fit one that has probabilities, such as {fitted}")
         classes = np.asarray(estimator.classes_).tolist()
         positive = classes[1] if pos_label is None else pos_label
         if len(classes) != 2 or positive not in classes:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
 
 import decal_cli as decal
 
@@ -61,6 +62,12 @@ def test_the_positive_class_is_the_one_that_is_named() -> None:
         for label in (None, "no")
     )
     assert default == Y.sum() and named == 300 - Y.sum()
+
+
+@pytest.mark.parametrize("model", [LinearSVC().fit(X, Y), GaussianNB()], ids=["without probabilities", "not fitted"])
+def test_what_a_picture_needs_of_a_classifier_is_said(model: Any) -> None:
+    with pytest.raises(decal.InputError, match=r"the classifier has no .*; fit one that has probabilities"):
+        decal.ReliabilityDisplay.from_estimator(model, X, Y)
 
 
 @cache
