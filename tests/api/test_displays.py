@@ -66,7 +66,7 @@ def test_the_positive_class_is_the_one_that_is_named() -> None:
 
 @pytest.mark.parametrize("model", [LinearSVC().fit(X, Y), GaussianNB()], ids=["without probabilities", "not fitted"])
 def test_what_a_picture_needs_of_a_classifier_is_said(model: Any) -> None:
-    with pytest.raises(decal.InputError, match=r"the classifier has no .*; fit one that has probabilities"):
+    with pytest.raises(decal.DecalError, match=r"the classifier has no .*; fit one that has probabilities"):
         decal.ReliabilityDisplay.from_estimator(model, X, Y)
 
 
