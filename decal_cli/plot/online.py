@@ -66,7 +66,7 @@ def _panels(judged: Judged) -> Iterator[tuple[str, str, str, Callable[..., None]
         # A p-value is 2 over the most that either of two e-processes has been.
         most = MAX_LOG_E if judged.p_value is None else MAX_LOG_E - math.log(2)
         if max(judged.course.log_e, default=0.0) >= most:
-            caption += f" It is counted up to {math.exp(most):.0e} and is flat from there on."
+            caption += f" It is counted up to about {power_of_ten(most / math.log(10))} and is flat from there on."
         yield "evidence", "Evidence that the score is not calibrated", caption, _evidence
     caption = "Points on the diagonal are calibrated; periods from light to dark."
     yield "reliability", "Reliability by period", caption, _reliability
