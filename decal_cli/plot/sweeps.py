@@ -248,7 +248,7 @@ def draw_text(
 ) -> tuple[Block, ...]:
     """The pictures in characters, one below the other. Errors: DecalError, for what needs a file."""
     if isinstance(sweep, VariedSweep):
-        return tuple(block for picture in pictures for block in _varied_parts(sweep, picture, width))
+        return tuple(block for picture in pictures for block in _varied_parts(sweep, picture, width, terms))
     return tuple(block for picture in pictures for block in _parts(sweep, picture, min(width, MAX_WIDTH), terms))
 
 
@@ -313,7 +313,7 @@ def _region_marks(report: Swept) -> list[Series]:
     return [("·", "regions", x, y), ("o", "whole bin of the score", bins.score, bins.pos / bins.n)]
 
 
-def _varied_parts(sweep: VariedSweep, picture: str, width: int) -> Blocks:
+def _varied_parts(sweep: VariedSweep, picture: str, width: int, terms: StatedTerms) -> Blocks:
     at, reports = sweep.values, sweep.reports
     ends = (float(at[0]), float(at[-1])) if len(at) > 1 else (float(at[0]) - 0.5, float(at[0]) + 0.5)
     if picture == "reliability":
@@ -322,9 +322,11 @@ def _varied_parts(sweep: VariedSweep, picture: str, width: int) -> Blocks:
             f"give {Hint('plot', 'FILE')}",
         )
     if picture == "utility":
-        series = marked((report.name, at, worth_of(sweep, report).value) for report in reports)
+        factor = terms.number if terms.with_amounts else 1.0
+        series = marked((report.name, at, factor * worth_of(sweep, report).value) for report in reports)
         low = min(float(np.nanmin(y)) for *_, y in series)
-        title = f"{worth_of(sweep, reports[0]).kind.title} over the {sweep.series.title}"
+        unit = f", {terms.noun} {terms.span}" if terms.with_amounts else ""
+        title = f"{worth_of(sweep, reports[0]).kind.title} over the {sweep.series.title}{unit}"
         yield canvas(title, series, width, low, ends=ends)
     elif picture == "risk-coverage":
         risks = marked((report.name, risk.coverage, risk.error) for report in reports for risk in report.risks)
