@@ -242,8 +242,7 @@ class Evidence:
         if net is None or interval is None:
             return None
         ahead, error = net - self.free - more, self._error(interval)
-        over = self.item(OVER_CONSTANT).interval
-        if self.free > 0 and over is not None:
+        if self.free > 0 and (over := self.item(OVER_CONSTANT).interval) is not None:
             # The error of what the constant decision wins over the score is no part of how far a method is ahead of it.
             beyond = self.item(BEYOND).interval if action == "post-train" else None
             error = math.hypot(self._error(over), self._error(beyond))

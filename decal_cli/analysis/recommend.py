@@ -48,7 +48,7 @@ from decal_cli.learn.method import (
 )
 from decal_cli.learn.methods import METHODS, usual
 from decal_cli.learn.models import Applied
-from decal_cli.metrics import Inputs, MetricSpec, Result, known_values, parse
+from decal_cli.metrics import Inputs, MetricSpec, Result, parse
 from decal_cli.metrics.at_capacity import AtCapacity, RowsAtCapacity, WorthAtCapacity
 from decal_cli.metrics.confidence import quantile
 from decal_cli.metrics.decisions import Change, Decisions
@@ -56,6 +56,7 @@ from decal_cli.metrics.inputs import INPUT_KINDS, decisions_on, worth_at_capacit
 from decal_cli.metrics.measure import measure, measure_all
 from decal_cli.numbers import Interval, Say, per_thousand
 from decal_cli.tables.aggregated import COUNTS_HAVE_NONE
+from decal_cli.tables.memo import OnDemand
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.selection import Capacity, selected
 from decal_cli.tables.table import Floats, Mask
@@ -483,11 +484,6 @@ def looked_at(point: Callable[[int], Point], steps: Iterable[int], same: Callabl
     return dict(sorted(points.items()))
 
 
-_SLOWEST = (parse(HEADROOM), parse(WORST_CASE))
-"""Metrics whose intervals take longest. Of the headroom only whether there is any leads elsewhere; the worst case that
-features could win leads elsewhere where the end of its interval is small, which its value is then too."""
-
-
 class Elsewhere:
     """The advice on a report where the decision is another one; what the decision does not change is not done again."""
 
@@ -495,24 +491,28 @@ class Elsewhere:
         assert inputs.rows is not None  # a report is of rows
         self._inputs, self._report, self._plan, self._preferences = inputs, report, plan, preferences
         changing = (choice for choice in EVIDENCE if decides(choice) and choice.declared.takes(False))
-        self._choices = tuple(choice for choice in changing if choice not in _SLOWEST)
+        self._choices = {choice.key: choice for choice in changing}
         self._adjusted = inputs.rows.adjusted_confidence(plan.level)
 
     def advise(self, task: BinaryTask) -> Advice:
-        """The advice for this task."""
-        inputs = self._inputs.at(task)
-        there = measure_all(self._choices, inputs, self._adjusted) | measure_all(_SLOWEST, inputs)
-        plan = replace(self._plan, decision=task)
-        evidence = evidence_of(self._with(there), plan, self._preferences)
-        worst = evidence.item(WORST_CASE).value
-        if not evidence.features and worst is not None and worst <= evidence.tolerated:
-            there |= measure_all((parse(WORST_CASE),), inputs, self._adjusted)
-            evidence = evidence_of(self._with(there), plan, self._preferences)
-        return walk(evidence)
+        """The advice for this task, from the metrics that the flowchart asks for on its way."""
+        inputs, known = self._inputs.at(task), self._report.results
 
-    def _with(self, there: Mapping[MetricSpec, Result]) -> Report:
-        """The report with these results."""
-        return replace(self._report, results={**self._report.results, **{each.key: there[each] for each in there}})
+        def result(key: str) -> Result:
+            if key not in self._choices:
+                return known[key]
+            (choice,) = of_key = (self._choices[key],)
+            # These two intervals take longest. Of the headroom only whether there is any leads elsewhere. The end of
+            # the worst case that features could win leads elsewhere where it is small, and the value is then small too.
+            if key in (HEADROOM, WORST_CASE):
+                there = measure_all(of_key, inputs)[choice]
+                if key == HEADROOM or there.value is None or there.value > evidence.tolerated:
+                    return there
+            return measure_all(of_key, inputs, self._adjusted)[choice]
+
+        report = replace(self._report, results=OnDemand({**known, **self._choices}, result))
+        evidence = evidence_of(report, replace(self._plan, decision=task), self._preferences)
+        return walk(evidence)
 
     def held(self, task: BinaryTask, progress: Progress = lambda text: None) -> Interval:
         """The lowest and the highest threshold, costs adding up to the same, to which the advice stays the same.
@@ -638,18 +638,21 @@ def evidence_of(report: Report, plan: Plan, preferences: Preferences) -> Evidenc
     task, worth, best = plan.binary, report.find(Worth), report.find(BestRecalibrator)
     # Where rows have thresholds of their own, no share of what these scores can give is defined.
     known = report.results
-    results = {key: known[key] for key in EVIDENCE_KEYS if key in known and (not plan.by_row or key != HEADROOM)}
+    keys = [key for key in EVIDENCE_KEYS if key in known and (not plan.by_row or key != HEADROOM)]
+
+    def item(key: str) -> Item:
+        result = known[key]
+        return Item(key, result.value, result.interval, result.reason, result.text)
+
     return Evidence(
-        items={
-            key: Item(key, result.value, result.interval, result.reason, result.text) for key, result in results.items()
-        },
+        items=OnDemand(keys, item),
         rows=report.rows,
         features=report.features,
         tolerance=preferences.tolerance,
         costs=preferences.costs,
         satisfied_at=preferences.satisfied_at,
         acts_from=None if task is None else task.decision_threshold,
-        counted=BEYOND in results and results[BEYOND].reason == COUNTS_HAVE_NONE,
+        counted=BEYOND in known and known[BEYOND].reason == COUNTS_HAVE_NONE,
         best_constant=worth.action if worth and not plan.by_row else None,
         confidence=plan.confidence,
         say=preferences.saying(amounts_of(report)),
@@ -669,8 +672,9 @@ def amounts_in(reports: Iterable[Mapping[str, Result]]) -> list[float]:
     """What decisions are worth and the largest gain of each of these reports' results."""
     amounts = []
     for results in reports:
-        known = known_values(results)
-        gains = (known[key] for key in GAINS.values() if key in known)
-        largest = max(gains, key=abs, default=0.0)
-        amounts += [*(known[key] for key in ("expected_utility", "eu_never", "eu_always") if key in known), largest]
+        worth, gains = (
+            [value for key in keys if key in results and (value := results[key].value) is not None]
+            for keys in (("expected_utility", "eu_never", "eu_always"), GAINS.values())
+        )
+        amounts += [*worth, max(gains, key=abs, default=0.0)]
     return amounts or [0.0]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -45,7 +45,7 @@ from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows, Unlabelled
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BLOCK, FEWEST_ROWS, Floats, Ints, Mask
-from decal_cli.tables.threads import one_thread, one_thread_for
+from decal_cli.tables.threads import from_both_ends, one_thread, one_thread_for
 from decal_cli.tables.units import Units, mean_over, run_of_each, runs_of, starts_of, units_of_rows
 
 MAX_DISTANCE = 8.0
@@ -304,21 +304,23 @@ def build_probe(rows: Rows, *, seed: int) -> Probed:
         judge = Judge(*(nothing,) * 3)
         return Probed(rows.score, rows.label, rows.weights, *(nothing,) * 4, judge, nothing.astype(np.int64))
     deals = held_out.deals_of(len(rows), MAX_DEALS, WORK)
-    first, *others = (_one_deal(rows, seed + deal * N_SEEDS) for deal in range(deals))
+    each = [partial(_one_deal, rows, seed + deal * N_SEEDS) for deal in range(deals)]
+    # Of fewer rows, two threads that take turns in Python need longer than one.
+    with one_thread():
+        first, *others = from_both_ends(each, worth=len(rows) >= WORK)
     return replace(first, others=tuple(others))
 
 
 def _one_deal(rows: Rows, seed: int) -> Probed:
     (isotonic, probed, learned), fold = np.empty((3, len(rows))), np.empty(len(rows), dtype=np.int64)
-    with one_thread():
-        for number, rule in enumerate(fold_rules(rows, seed)):
-            fold[rule.held] = number
-            isotonic[rule.held] = rule.models.isotonic.of(rows.score[rule.held])
-            probed[rule.held] = blended(rule.each, rule.weights)
-            learned[rule.held] = rule.each[:, :2].mean(axis=1)
-        _, level, fitted, _ = held_out.recalibrated_levels(rows, fold)
-        recalibrated = fitted[fold, level]
-        judge = Judge.of(rows, probed, isotonic, recalibrated)
+    for number, rule in enumerate(fold_rules(rows, seed)):
+        fold[rule.held] = number
+        isotonic[rule.held] = rule.models.isotonic.of(rows.score[rule.held])
+        probed[rule.held] = blended(rule.each, rule.weights)
+        learned[rule.held] = rule.each[:, :2].mean(axis=1)
+    _, level, fitted, _ = held_out.recalibrated_levels(rows, fold)
+    recalibrated = fitted[fold, level]
+    judge = Judge.of(rows, probed, isotonic, recalibrated)
     of_rows = rows.score, rows.label, rows.weights, isotonic, recalibrated, probed, learned
     return Probed(*of_rows, judge, fold, rows.unit)
 

@@ -29,7 +29,7 @@ from decal_cli.tables.resample import TIE
 from decal_cli.tables.row_utilities import RowStakes
 from decal_cli.tables.table import Floats, Ints, Table
 from decal_cli.tables.units import EVERY, Estimate, Independent, Units, runs, summed, units_of_rows, with_zeros
-from decal_cli.tables.utilities import Utilities
+from decal_cli.tables.utilities import Utilities, actions_at
 from decal_cli.task import BinaryTask, ClassDecision, Task
 
 MAX_UNSEEN = 1 << 12
@@ -336,7 +336,7 @@ def _by_scores(units: Units, stakes: Task | ClassDecision | RowStakes, *scores: 
         actions = [best_actions(score, utility.shared) for score in scores]
     else:
         utility, at = Utilities.of(stakes.undominated), np.array(stakes.thresholds) * (1 - TIE)
-        actions = [np.searchsorted(at, score, side="right") for score in scores]
+        actions = [actions_at(at, score) for score in scores]
     return [Decisions(units, utility, action) for action in actions]
 
 
@@ -372,9 +372,8 @@ class Recalibrating(Change):
         held = held_out.of_table(t, seed, method)
         # Units are many, and levels few.
         (after,) = _by_scores(held.units, task, held.of_levels)
-        now: Any = np.searchsorted(task.decision_thresholds, held.levels, side="right").astype(np.int16)
-        then: Any = after.action.astype(np.int16)
-        before, after = (replace(after, action=action) for action in (now[held.level], then[held.fold, held.level]))
+        now = actions_at(task.decision_thresholds, held.levels)[held.level]
+        before, after = (replace(after, action=each) for each in (now, after.action[held.fold, held.level]))
         return cls(before, after, WIDENED, lambda other: cls.of_table(t, task, seed, other))
 
     @classmethod
@@ -398,7 +397,7 @@ class Recalibrating(Change):
         now = forward.rows.score[forward.judged(age)]
         before, after = _of_later(forward, stakes, age, now, forward.recalibrated(age))
         if isinstance(stakes, Task):
-            before = replace(before, action=np.searchsorted(stakes.decision_thresholds, now, side="right"))
+            before = replace(before, action=actions_at(stakes.decision_thresholds, now))
         if forward.rows.classes:
             return cls(before, after, WIDENED, in_time=True)
 
@@ -462,8 +461,7 @@ class Featured(Change):
             return super().mean_gain
         units = self.before.units
         of_zero, of_one = (self.after.won_at(k) - self.before.won_at(k) for k in (0, 1))
-        by_judge = of_zero + self.judge.chance.ravel() * (of_one - of_zero)
-        mean = units.mean((self.after.won() - self.before.won() + by_judge) / 2)
+        mean = units.mean(of_zero + self.positive() * (of_one - of_zero))
         moved = self.judge.moved(of_one - of_zero) / (2 * units.total)
         return replace(mean, adds=mean.influence + moved)
 

@@ -134,9 +134,9 @@ def measure_all(
     with one_thread() if (many := (t := inputs.table) is not None and len(t) > intervals.MANY) else nullcontext():
         if many:  # What metrics ask for is made before they are measured, so that no two threads make it.
             needs = dict.fromkeys(need for each in forms.values() for need in (*each.needs, *each.interval_needs))
-            from_both_ends([partial(inputs.find, need) for need in needs], worth=True)
+            from_both_ends([partial(inputs.find, need) for need in needs], worth=len(needs) > 1)
         # Two threads take from two ends, so that metrics that share a pass over the table come to one of them.
-        from_both_ends(measuring, worth=many)
+        from_both_ends(measuring, worth=many and len(specs) > 1)
     return {spec: results[spec] for spec in specs}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -35,3 +35,29 @@ def once(function: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P]
         return table.cached((function, given, *named.items()), lambda table: function(table, *given, **named))
 
     return kept
+
+
+K = TypeVar("K")
+
+
+class OnDemand(Mapping[K, T]):
+    """A value for each of these keys, computed when it is first asked for."""
+
+    def __init__(self, keys: Iterable[K], of: Callable[[K], T]) -> None:
+        self._known: dict[K, T | None] = dict.fromkeys(keys)
+        self._of = of
+
+    def __getitem__(self, key: K) -> T:
+        value = self._known[key]
+        if value is None:
+            value = self._known[key] = self._of(key)
+        return value
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._known
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)

@@ -21,6 +21,7 @@ from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, count_
 from decal_cli.tables.memo import once
 from decal_cli.tables.table import CELLS, Floats, Ints, Loss, Table
 from decal_cli.tables.units import Estimate, Units
+from decal_cli.tables.utilities import actions_at
 
 Sums = tuple[Floats, Floats]
 """Sums of a value over the rows of each label, (2,), and of squared weights times value^0, 1 and 2, (2, 3)."""
@@ -78,7 +79,7 @@ class PairTable(Counted):
         Where different scores decide every row alike, units without weight are of rows that may be decided differently.
         """
         actions = len(thresholds) + 1
-        of_a, of_b = (np.searchsorted(thresholds, scores, side="right") for scores in (self.a, self.b))
+        of_a, of_b = (actions_at(thresholds, scores) for scores in (self.a, self.b))
         place, size = of_a * actions + of_b, actions**2
         of_labels = np.maximum(self.n - self.pos, 0), self.pos
         weight = np.stack([np.bincount(place, values, size) for values in of_labels], axis=1).astype(np.float64)

@@ -72,21 +72,22 @@ def meanwhile(work: Callable[[], T], worth: bool) -> Callable[[], T]:
     return beside(work) if worth else work
 
 
-def from_both_ends(work: Iterable[Callable[[], object]], worth: bool) -> None:
-    """Do all of this work in order; where that is worth it, a second thread takes from the end meanwhile."""
-    left = deque(work)
+def from_both_ends(work: Iterable[Callable[[], T]], worth: bool) -> list[T]:
+    """The results of all of this work, done in order; where that is worth it, a second thread takes from the end."""
+    left, done = deque(enumerate(work)), dict[int, T]()
 
-    def take(next_one: Callable[[], Callable[[], object]]) -> None:
+    def take(next_one: Callable[[], tuple[int, Callable[[], T]]]) -> None:
         while True:
             try:
-                each = next_one()
+                number, each = next_one()
             except IndexError:  # the other thread has taken the last one
                 return
-            each()
+            done[number] = each()
 
     second = meanwhile(partial(take, left.pop), worth)
     take(left.popleft)
     second()
+    return [done[number] for number in sorted(done)]
 
 
 def sort(values: NDArray[np.uint64]) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from decal_cli.errors import Undefined
 from decal_cli.learn.method import Training
 from decal_cli.tables import threads
+from decal_cli.tables.memo import OnDemand
 from decal_cli.tables.rows import Rows, Unlabelled, row_hashes
 from decal_cli.tables.table import CELLS, Table, tabulate
 from decal_cli.tables.units import Dealt, Units, ones, units_of_rows, with_zeros
@@ -254,11 +255,25 @@ def test_what_is_wrong_beside_is_raised_where_it_is_waited_for() -> None:
         result()
 
 
+def test_what_is_asked_for_is_computed_then_and_once() -> None:
+    computed: list[str] = []
+
+    def of(key: str) -> int:
+        computed.append(key)
+        return len(key)
+
+    lengths = OnDemand(["a", "bb", "ccc"], of)
+    assert list(lengths) == ["a", "bb", "ccc"] and "bb" in lengths and "d" not in lengths and not computed
+    assert lengths["bb"] == lengths["bb"] == 2 and computed == ["bb"]
+    assert lengths.get("d") is None and dict(lengths) == {"a": 1, "bb": 2, "ccc": 3}
+
+
 @pytest.mark.parametrize("worth", [False, True])
 def test_work_taken_from_both_ends_is_all_done_and_its_errors_are_raised(worth: bool) -> None:
     done: list[int] = []
     threads.from_both_ends([partial(done.append, k) for k in range(50)], worth)
     assert sorted(done) == list(range(50)) and (worth or done == sorted(done))
+    assert threads.from_both_ends([partial(pow, k, 2) for k in range(50)], worth) == [k**2 for k in range(50)]
     for at in (0, 49):
         wrong = [list[int]().pop if k == at else partial(done.append, k) for k in range(50)]
         with pytest.raises(IndexError, match="pop from empty list"):
