@@ -17,9 +17,8 @@ SWITCHES = {
     "try": "methods='all'",
     "all": "metrics='all'",
     "no_intervals": "intervals=False",
-    "output": "save('report.json')",
 } | {name: f"{name}=True" for name in ("logit", "margin", "keep_scores", "aggregated", "regimes")}
-"""Options without a value, as keywords; and what writes a report, which is a method of the answer."""
+"""Options without a value, as keywords."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,8 @@ class Hint:
         if self.option in SWITCHES:
             return SWITCHES[self.option]
         written = [_written(value) for value in self.values]
+        if self.option == "output":
+            return f"save({written[0]})"  # a method of the answer
         keyword = SPELT.get(self.option, self.option)
         return f"{keyword}={written[0]}" if len(written) == 1 else f"{keyword}=[{', '.join(written)}]"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 
 Interval = tuple[float, float]
@@ -187,10 +188,13 @@ class Say(Protocol):
 def saying(factor: float, after: str = "") -> Say:
     """What writes a utility per decision as '721 [660, 782] per 1,000 decisions': times a factor, with words after."""
 
-    def say(value: float, interval: Interval | None = None, like: Interval | None = None) -> str:
-        return f"{within(factor * value, times(interval, factor), times(like, factor))} {after}".rstrip()
+    return partial(_say, factor, after)
 
-    return say
+
+def _say(
+    factor: float, after: str, value: float, interval: Interval | None = None, like: Interval | None = None
+) -> str:
+    return f"{within(factor * value, times(interval, factor), times(like, factor))} {after}".rstrip()
 
 
 per_thousand = saying(1000.0, "per 1,000 decisions")

@@ -21,6 +21,7 @@ from decal_cli.hints import Hint, Verb, said
 from decal_cli.learn.held_out import MIN_ISOTONIC_ROWS
 from decal_cli.metrics.confidence import INDEPENDENT, Clustering, Reach, quantile
 from decal_cli.numbers import Interval, Say, alike, around, bounds, chance_words, p_value, per_thousand, plain, shifted
+from decal_cli.task import constant_words
 
 Answer = Literal["yes", "no", "unknown"]
 Action = Literal["done", "recalibrate", "post-train", "do-not-post-train", "find-better-features", "cannot-tell"]
@@ -119,20 +120,24 @@ class Item:
 class Constant:
     """The constant decision that is worth at least as much as acting on the score.
 
-    decision: 0 or 1, or of more than two actions the name. gain: what it is worth more, per decision. words: as advice,
-    such as 'always act'.
+    decision: 0 or 1, or of more than two actions the name. gain: what it is worth more, per decision. called: the
+    decision, by its name if it has one.
     """
 
     decision: int | str
     gain: float
     interval: Interval | None
-    words: Hidden[str] = ""
+    called: Hidden[int | str] = 0
+
+    @property
+    def words(self) -> str:
+        """As advice, such as 'always act'."""
+        return constant_words(self.called)
 
     @property
     def doing(self) -> str:
         """As what one does, such as 'always acting'."""
-        adverb, verb, *name = self.words.split(" ", 2)
-        return " ".join((adverb, {"act": "acting", "decide": "deciding"}[verb], *name))
+        return constant_words(self.called, doing=True)
 
 
 # Where there is a sign of the gain (the best threshold is clearly another one, or the features clearly say more than
@@ -289,9 +294,8 @@ class Evidence:
         decision = self.best_constant if never is None or always is None else int(always > never + same)
         if lead.value is None or lead.value < -same or decision is None:
             return None
-        name = decision if isinstance(decision, str) else self.names[decision] if self.names else None
-        words = f"always decide '{name}'" if name is not None else "always act" if decision else "never act"
-        return Constant(decision, lead.value if lead.value > same else 0.0, lead.interval, words)
+        called = self.names[decision] if self.names and isinstance(decision, int) else decision
+        return Constant(decision, lead.value if lead.value > same else 0.0, lead.interval, called)
 
     @property
     def useless(self) -> bool:

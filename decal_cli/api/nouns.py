@@ -7,7 +7,7 @@ from its declaration.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, Field, dataclass, fields, replace
+from dataclasses import KW_ONLY, Field, dataclass, replace
 from datetime import timedelta
 from importlib import import_module
 from inspect import cleandoc
@@ -104,16 +104,6 @@ class Noun(Declaring):
         unsaid = [key for key, value in values.items() if isinstance(value, (tuple, list)) and not value]
         unsaid += [key for key, value in values.items() if value is None or value is False]
         return {key: value for key, value in values.items() if key not in unsaid}
-
-    def __repr__(self) -> str:
-        given = []
-        for each in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, each.name)
-            text = repr(value)
-            if text != repr(each.default):
-                short = len(text) < 50 and not hasattr(value, "__array__")
-                given.append(f"{each.name}={text if short else f'<{type(value).__name__}>'}")
-        return f"{type(self).__name__}({', '.join(given)})"
 
 
 def with_parameters(text: str, members: Mapping[str, Any]) -> str:
@@ -344,7 +334,7 @@ class Decision(Noun, panel="Decision"):
 
     def in_terms(self, **terms: Any) -> Self:
         """Return this decision with amounts in the unit and for the number of decisions of `Terms(**terms)`."""
-        return replace(self, terms=StatedTerms(**terms))
+        return replace(self, terms=Terms(**terms))
 
     @property
     def spelled(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 from decal_cli.analysis.evaluate import Evaluation
@@ -131,7 +132,7 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     return OnlineAnswer(
         Replayed(Judged(replay), evaluation, given.terms, judge_online(rules, replay)),
         given.library,
-        lambda: predicted_columns(stream, replay.plan, predictions, replay.ahead(stream)),
+        partial(predicted_columns, stream, replay, predictions),
     )
 
 

@@ -232,7 +232,7 @@ def _threshold_adjusted(s: Setup) -> MetricCurve:
         try:
             each = threshold_adjusted(s.table, tasks[shown])
         except Undefined:
-            reason = "the isotonic fit does not reach t*: decide 0"
+            reason = "the isotonic fit does not reach t*: never act"
             continue
         points[0, k] = each.value
         if s.confidence is not None:

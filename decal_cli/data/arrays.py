@@ -6,6 +6,7 @@ import hashlib
 import io
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -283,7 +284,7 @@ class ArraySource(Source):
     def only(self, names: Iterable[str]) -> Held:
         """What is in these columns, with a digest."""
         table = self.load(names)
-        return Held(SHOWN, table, RawData("<arrays>", lambda: table_digest(table)))
+        return Held(SHOWN, table, RawData("<arrays>", partial(table_digest, table)))
 
 
 def table_digest(table: Any) -> str:

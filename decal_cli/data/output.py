@@ -37,8 +37,8 @@ SUFFIXES = (".csv", ".parquet")
 def check_writable(path: str, what: str) -> None:
     """Raise a DecalError where a file cannot be written."""
     if path in ("", "-"):
-        fix = "name one, such as -o result.txt, or leave it out to print" if what == "output" else "name one"
-        raise DecalError(f"{what} {path!r} is not the name of a file", fix)
+        example = f", such as {Hint('output', 'result.txt')}, or leave it out and print" if what == "output" else ""
+        raise DecalError(f"{what} {path!r} is not the name of a file", f"name one{example}")
     target = Path(path)
     if target.is_dir():
         raise DecalError(f"{what} {path} is a directory", "name a file")
@@ -77,6 +77,7 @@ def check_new(path: str, what: str, force: bool) -> None:
 
 def write_whole(path: str, content: bytes, what: str) -> None:
     """A file in one step: a reader never sees half of it."""
+    check_writable(path, what)
     with whole_file(path, what) as file:
         file.write(content)
 

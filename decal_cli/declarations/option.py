@@ -79,7 +79,7 @@ def beginning(names: Callable[[], Iterable[str]]) -> Complete:
 
 
 class Declaring:
-    """A dataclass of options, which stand under `panel` in help unless they name another."""
+    """A dataclass of options, which stand under `panel` in help unless they name another; its repr has what is set."""
 
     def __init_subclass__(cls, panel: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -87,6 +87,16 @@ class Declaring:
             if isinstance(each, Field):
                 option = each.metadata["option"].placed(name, cls.__annotations__[name], panel)
                 each.metadata = MappingProxyType({"option": option})
+
+    def __repr__(self) -> str:
+        given = []
+        for each in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, each.name)
+            text = repr(value)
+            if text != repr(each.default):
+                short = isinstance(value, Declaring) or (len(text) < 50 and not hasattr(value, "__array__"))
+                given.append(f"{each.name}={text if short else f'<{type(value).__name__}>'}")
+        return f"{type(self).__name__}({', '.join(given)})"
 
 
 def options_of(noun: type, on_line: bool = False) -> dict[str, Option]:

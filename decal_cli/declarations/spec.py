@@ -8,8 +8,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib import import_module
 from types import NoneType, UnionType
-from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from decal_cli.errors import DecalError
 
@@ -91,6 +92,12 @@ class Declaration:
     source: str
     function: Callable[..., Any]
     parameters: tuple[Parameter, ...]
+    home: ClassVar[str]
+    """The module that declares all of this kind, and whose `parse` finds them."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By name: many functions of declarations are none that another process could find.
+        return _declared, (self.home, self.name)
 
     @property
     def summary(self) -> str:
@@ -101,6 +108,12 @@ class Declaration:
     def text(self) -> str:
         """The whole docstring."""
         return docstring(self.function)
+
+
+def _declared(home: str, name: str) -> Declaration:
+    """The declaration of this name in that module."""
+    found: Declaration = import_module(home).parse(name).declared
+    return found
 
 
 @cache

@@ -535,7 +535,7 @@ class Threshold:
     def note(self) -> str:
         """What to act on."""
         if self.threshold == NEVER:
-            return "No recalibrated score reaches t*: always decide 0."
+            return "No recalibrated score reaches t*: never act."
         return f"Act when score >= {self.threshold!r}."
 
     def __call__(self, rows: Unlabelled) -> Applied:

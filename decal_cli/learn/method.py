@@ -82,6 +82,7 @@ class Method(Declaration):
     it is for rows of two classes, and for those of several.
     """
 
+    home = "decal_cli.learn.methods"
     function: Callable[..., Model]
     for_two: bool = True
     of_classes: bool = False

@@ -126,6 +126,7 @@ class Biased(Measured):
 class Metric(Declaration):
     """A declared metric; everything decal says about it is read from here."""
 
+    home = "decal_cli.metrics"
     function: Callable[..., float | Estimate | Measured]
     family: str
     better: Better

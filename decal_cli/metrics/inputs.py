@@ -71,6 +71,9 @@ class Inputs:
         self._locks: dict[type, threading.RLock] = {}
         self._source = self
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_locks": {}}
+
     @classmethod
     def of(cls, *parts: object, seed: int = 0) -> Inputs:
         """Parts that are there already, such as a table, and a decision on them; None counts as not given."""

@@ -12,10 +12,11 @@ from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.numbers import PER_DECISION, Interval, Say, alike, bracketed, plain, saying
+from decal_cli.task import constant_words
 
 PER_THOUSAND = 1000.0
 """Decisions that amounts speak of, where the user does not say how many there are."""
-_CONSTANT = re.compile(r"\b([Aa]lways decid(?:e|ing)) ([01])\b")
+_CONSTANT = re.compile(r"\b(never|always) act(ing)?\b(?! on)", re.IGNORECASE)
 _LEAST = 0.1
 """The smallest share of a million, or a billion, that is still written in that size."""
 _SIZES = ((1e9, "billion "), (1e6, "million "), (1.0, ""))
@@ -62,7 +63,7 @@ class Scale:
         return self.words if self.words.startswith(("per ", "for ")) else f"in {self.words}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StatedTerms(Declaring, panel="Amounts"):
     """How amounts and actions are written."""
 
@@ -132,7 +133,12 @@ class StatedTerms(Declaring, panel="Amounts"):
         if self.names is None:
             return text
         names = self.names
-        return _CONSTANT.sub(lambda found: f"{found[1]} '{names[int(found[2])]}'", text)
+
+        def named(found: re.Match[str]) -> str:
+            words = constant_words(names[found[1].lower() == "always"], doing=bool(found[2]))
+            return words if found[1].islower() else f"A{words[1:]}"
+
+        return _CONSTANT.sub(named, text)
 
     def scale(self, *values: float) -> Scale:
         """How these utilities per decision are written.

@@ -110,6 +110,7 @@ def one_by_one(forecaster: Forecaster, score: Floats, label: Labels, known: Ints
 class OnlineMethod(Declaration):
     """A declared forecaster. function: its class; parameters: the keyword-only ones that users may set."""
 
+    home = "decal_cli.sequential"
     function: type[Forecaster]
 
     @property

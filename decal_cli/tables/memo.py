@@ -23,6 +23,10 @@ class Remembering:
             self._kept[key] = compute(self)
         return self._kept[key]
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What is kept can be computed again, and its keys are functions that no other process could find.
+        return {name: value for name, value in vars(self).items() if name != "_kept"}
+
 
 R = TypeVar("R", bound=Remembering)
 

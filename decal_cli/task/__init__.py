@@ -12,6 +12,7 @@ from decal_cli.task.actions import (
     Task,
     UtilityRows,
     class_task,
+    constant_words,
     few_names,
     need_two_actions,
     task_of_rows,

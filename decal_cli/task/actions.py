@@ -366,6 +366,16 @@ GivenDecision = Task | ClassTask | RowTask
 """A decision as the user gives it, before the classes of the rows are known."""
 
 
+def constant_words(decision: int | str, doing: bool = False) -> str:
+    """What deciding all rows alike is called: 'never act', or where the action has a name "always decide 'wait'".
+
+    decision: 0, 1 or the name. doing: as what one does, 'never acting'.
+    """
+    if str(decision) in ("0", "1"):
+        return f"{'always' if int(decision) else 'never'} {'acting' if doing else 'act'}"
+    return f"always {'deciding' if doing else 'decide'} '{decision}'"
+
+
 def few_names(classes: Sequence[str]) -> str:
     """Names for a message: at most eight, and their number where there are more."""
     return ", ".join(classes[:8]) + (f", ... ({len(classes)})" if len(classes) > 8 else "")

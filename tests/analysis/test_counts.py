@@ -97,15 +97,15 @@ def test_the_actions_have_the_names_that_the_user_gives(decal: Decal, tmp_path: 
     assert re.search(r"acts on +false alarms +misses\nnever act +-221.6 +0 +0 +316", plain.out)
     words = named.text
     assert "'accept' at label 0 costs 0.3, 'reject' at label 1 0.7: 'accept' pays from" in words
-    assert re.search(r"always 'reject' +-221.6 +0 +0 +316", named.out) and "false alarm" not in words
+    assert re.search(r"always decide 'reject' +-221.6 +0 +0 +316", named.out) and "false alarm" not in words
     assert "accept when score >= 0.3 (t*): reject is worth 0 at label 0, -0.7 at label 1; accept is worth" in words
     # So do two rows of a utility; a third that is best for no score is said to be never taken.
     decided = decal("recommend", *asked[:-2], "--utility", "reject,0,-.7;ask,-.4,-.5;accept,-.3,0")
-    assert re.search(r"always 'reject' +-221.6 +0 +0 +316", decided.out)
+    assert re.search(r"always decide 'reject' +-221.6 +0 +0 +316", decided.out)
     assert "accept when score >= 0.3 (t*); never ask: reject is worth 0" in decided.text
     (tmp_path / "decal.toml").write_text('names = ["reject", "accept"]\nunit = "EUR"\ndecisions = "20/day"\n')
     settled = decal("recommend", *asked)
-    assert "always 'accept'" in settled.out and "EUR a day" in settled.out
+    assert "always decide 'accept'" in settled.out and "EUR a day" in settled.out
     assert decal.json("recommend", *asked)["counts"]["names"] == ["reject", "accept"]
 
 

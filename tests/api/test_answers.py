@@ -1,7 +1,11 @@
 """What comes back: a short repr, frames of the user's library, and the notebook of the docs under every library."""
 
+import copy
 import json
+import pickle
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import decal_cli as decal
+from decal_cli.api.answer import OnlineAnswer
 from decal_cli.plot import report
 from tests.helpers.command import BINARY, FIXTURES, FOX, ROOT
 
@@ -25,7 +30,8 @@ ANSWERS: dict[str, Callable[[], decal.Answer]] = {
     "gate": lambda: decal.gate(FRAME, **COLUMNS, rules=["brier<=0.1", "auc>=0.5"]),
     "compare": lambda: decal.compare({"a": FRAME["p"], "b": FRAME["p"] ** 2}, FRAME["y"], threshold=0.3),
     "sweep": lambda: decal.sweep(FRAME, **COLUMNS, thresholds="0.1,0.3"),
-    "fit": lambda: decal.fit(FRAME, **COLUMNS, method="isotonic"),
+    "fit": lambda: decal.fit(FRAME, **COLUMNS, method="blend", features="x*"),
+    "online": lambda: decal.online(FRAME, **COLUMNS),
 }
 LIBRARIES: dict[str, tuple[Callable[[], Any], type]] = {
     "pandas": (lambda: pd.read_parquet(FOX), pd.DataFrame),
@@ -49,6 +55,21 @@ def test_an_answer_is_short_to_look_at_and_whole_on_request(verb: str, tmp_path:
     assert isinstance(answer.to_frame(), pd.DataFrame)
     answer.save(tmp_path / "answer.json")
     assert json.loads((tmp_path / "answer.json").read_text(encoding="utf-8")) == answer.to_dict()
+    for again in (pickle.loads(pickle.dumps(answer)), copy.deepcopy(answer)):
+        assert (str(again), again._repr_html_()) == (str(answer), page)
+    if isinstance(answer, OnlineAnswer):
+        assert pickle.loads(pickle.dumps(answer)).predictions().equals(answer.predictions())
+
+
+@pytest.mark.ci
+def test_another_process_reads_an_answer(tmp_path: Path) -> None:
+    answer = decal.evaluate(BINARY, **COLUMNS, features="x*")
+    (tmp_path / "answer").write_bytes(pickle.dumps(answer))
+    script = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')))"
+    run = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "answer"], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == f"{answer}\n"
 
 
 @pytest.mark.ci

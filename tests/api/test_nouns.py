@@ -144,3 +144,4 @@ def test_a_noun_shows_what_was_said() -> None:
     )
     assert repr(decal.Data((P, Y))) == "Data(source=<ndarray>, label=<ndarray>)"
     assert repr(decal.Decision.per_row(fn="amount", fp=10)) == "Decision(cost_fp=10, cost_fn_column='amount')"
+    assert repr(decal.Decision(0.3).in_terms(unit="EUR")) == "Decision(threshold=0.3, terms=Terms(unit='EUR'))"

@@ -213,6 +213,7 @@ def test_no_sentence_names_an_option_of_the_command_line_but_as_a_hint() -> None
         (lambda: decal.evaluate(P, Y).plot("relability"), "did you mean reliability?"),
         (lambda: decal.evaluate(P, Y).plot("waterfall"), "give threshold="),
         (lambda: decal.evaluate(P, Y).to_frame("plars"), "did you mean polars?"),
+        (lambda: decal.evaluate(P, Y).save("-"), "name one, such as save('result.txt'), or leave it out and print"),
         (lambda: decal.evaluate(P, Y).to_text("htlm"), "did you mean html?"),
         (lambda: decal.fit(P, Y), "recommend()` advises, which needs the decision; give threshold="),
         (lambda: decal.fit(P, Y, method="isotoni"), "did you mean isotonic?"),

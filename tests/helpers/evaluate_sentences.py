@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from tests.helpers.page import CONSTANT
+
 _N = r"(-?[\d,]*\.?\d+)"
 _ENDS = rf"(?: \[{_N}, {_N}\])?"
 _AMOUNT = _N + _ENDS
@@ -96,7 +98,7 @@ def _metric(key: str, per: float = 1.0, part: str = "") -> Callable[[Report, re.
 SENTENCES: tuple[tuple[str, Callable[[Report, re.Match[str]], bool]], ...] = (
     (
         rf"Acting on (?!the rows){_NAME} is worth {_AMOUNT} per 1,000 decisions, (?:{_AMOUNT} (more|less) than|as much "
-        rf"as) always deciding {_NAME}, the best constant decision \({_N}\); perfect knowledge would be worth {_N}",
+        rf"as) ({CONSTANT}), the best constant decision \({_N}\); perfect knowledge would be worth {_N}",
         _worth,
     ),
     (
@@ -210,7 +212,7 @@ def several_contradictions(document: Mapping[str, Any], text: str) -> Iterator[s
     worth = {name: metrics["expected_utility"]["value"] for name, metrics in models.items()}
     regret = {name: metrics["external_regret"]["value"] for name, metrics in models.items()}
     said = re.match(
-        rf"Of (\d+) models, (\S+) is worth most: {_AMOUNT} per 1,000 decisions; always deciding \S+ is worth {_N}, "
+        rf"Of (\d+) models, (\S+) is worth most: {_AMOUNT} per 1,000 decisions; {CONSTANT} is worth {_N}, "
         rf"perfect knowledge {_N}\. ",
         opening,
     )

@@ -822,10 +822,9 @@ class Replay(Resumable):
                 consistent(of_windows.tolist() == tally.acts)
 
 
-def predicted_columns(
-    stream: Stream, plan: OnlinePlan, predictions: Predictions, ahead: Predictions
-) -> dict[str, Values]:
+def predicted_columns(stream: Stream, replay: Replay, predictions: Predictions) -> dict[str, Values]:
     """Columns of the rows of a stream: number, time, score, label, masked where it is not known, and predictions."""
+    plan, ahead = replay.plan, replay.ahead(stream)
     columns: dict[str, Values] = {"row": stream.row_numbers + 1}
     if stream.clock != "rows":
         columns[str(stream.columns["time"])] = stream.time.astype("M8[ns]") if stream.clock == "dates" else stream.time

@@ -39,7 +39,7 @@ class RawData:
     size = 0
     """Bytes of a file."""
 
-    def __init__(self, path: str, digest: Callable[[], str] = lambda: "") -> None:
+    def __init__(self, path: str, digest: Callable[[], str] = str) -> None:
         self.path, self.digest = path, digest
 
     def sha256(self) -> str:

@@ -129,13 +129,13 @@ def threshold_adjusted(t: Table, task: BinaryTask) -> Measured:
     """Act when score >= this threshold: that equals acting when the recalibrated score >= t*.
 
     The smallest score whose isotonic fit is at least t*; the smallest score of all where every fit is. Undefined where
-    no fit reaches t*: then always deciding 0 is best.
+    no fit reaches t*: then never acting is best.
     """
     fitted = t.isotonic.pos / t.isotonic.n
     reached = np.flatnonzero(fitted >= task.threshold * (1 - TIE))
     if not len(reached):
         raise Undefined(
-            f"no recalibrated score reaches t* = {task.threshold:g} (the highest is {fitted[-1]:.3g}): decide 0"
+            f"no recalibrated score reaches t* = {task.threshold:g} (the highest is {fitted[-1]:.3g}): never act"
         )
     value = float(t.score[t.pools[reached[0]]])
 

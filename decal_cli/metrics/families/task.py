@@ -106,7 +106,7 @@ def net_benefit(d: Acting) -> Estimate:
     interval="normal",
 )
 def eu_never(d: Acting) -> Estimate:
-    """Mean utility per row of always deciding 0; it needs no model.
+    """Mean utility per row of deciding 0 on every row; it needs no model.
 
     (1 - b) U00 + b U01.
     """
@@ -117,7 +117,7 @@ def eu_never(d: Acting) -> Estimate:
     "eu_never", "Utility of always acting", f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for the constant decision 1"
 )
 def eu_always(d: Acting) -> Estimate:
-    """Mean utility per row of always deciding 1; it needs no model.
+    """Mean utility per row of deciding 1 on every row; it needs no model.
 
     (1 - b) U10 + b U11.
     """

@@ -13,6 +13,7 @@ from decal_cli.render.blocks import Blocks, Cell, Column, Lines, Notes, Paragrap
 from decal_cli.render.cells import left, table, words, written
 from decal_cli.render.results.sections import having
 from decal_cli.render.results.source import lowest_first
+from decal_cli.task import constant_words
 
 PER = 1000
 """Decisions that the amounts of a summary are of."""
@@ -192,7 +193,7 @@ class Opening:
         """The numbers that say most, in sections that stand side by side; apart from them, those of small trees."""
         rows, apart = list[Row](), []
         if worth := report.find(Worth):
-            constant = "acting on none" if self.limited else f"always {worth.action}"
+            constant = "acting on none" if self.limited else constant_words(worth.action)
             perfect = "without limit" if self.limited else "perfect"
             known = {"as it is": self._amount(*worth.now)}
             known |= {constant: self._amount(worth.constant), perfect: self._amount(worth.perfect)}
@@ -300,7 +301,7 @@ def needed(of_classes: bool) -> str:
 
 def _constant(worth: Worth) -> str:
     """What is always done instead."""
-    return "acting on none" if worth.limited else f"always deciding {worth.action}"
+    return "acting on none" if worth.limited else constant_words(worth.action, doing=True)
 
 
 def _place(report: Report) -> tuple[bool, float]:

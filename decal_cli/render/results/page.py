@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -434,7 +435,7 @@ def answer_of(advice: Advice) -> Today:
     if advice.certainty == "clear":
         return Today(advice.headline, way, now.method)
     if way in ("", "now"):
-        what = f"always decide {instead.decision}" if instead else "use the score as it is"
+        what = instead.words if instead else "use the score as it is"
         return Today(f"For now, {what}: what a fit would win is not clear.", way)
     what = "Recalibrate" if way == "recalibrate" else "Post-train on the features"
     more, after = f"more than {instead.doing}" if instead else "", " after its cost" if now.costly else ""
@@ -444,7 +445,7 @@ def answer_of(advice: Advice) -> Today:
 
 
 def _gerund(name: str) -> str:
-    """'always deciding 1' of 'always decide 1'."""
-    for verb, doing in (("always decide", "always deciding"), ("take the", "taking the"), ("act on", "acting on")):
-        name = name.replace(verb, doing)
+    """'always acting' of 'always act'."""
+    for verb, doing in (("act", "acting"), ("take", "taking")):
+        name = re.sub(rf"\b{verb}\b", doing, name)
     return name

@@ -17,8 +17,8 @@ OF_ROWS = 1000
 """Rows that printed counts are of."""
 WAYS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "constant": ("best constant action", "take the best constant action", ("expected_utility", "external_regret")),
-    "never": ("never act", "always decide 0", ("eu_never",)),
-    "always": ("always act", "always decide 1", ("eu_always",)),
+    "never": ("never act", "never act", ("eu_never",)),
+    "always": ("always act", "always act", ("eu_always",)),
     "amount": ("large amounts alone", "act on large amounts alone", ("eu_by_amount",)),
     "now": ("score as it is", "act on the score as it is", ("expected_utility",)),
     "recalibrate": ("recalibrated", "act on the recalibrated score", ("expected_utility", "gain_recalibration")),
@@ -94,8 +94,7 @@ def named_ways(results: Mapping[str, Result], counts: DecisionCounts | None = No
 
 
 def way_name(way: Way, terms: StatedTerms) -> str:
-    names = {} if terms.names is None else dict(zip(CONSTANT_WAYS, terms.names, strict=False))
-    return f"always '{names[way.key]}'" if way.key in names else WAYS[way.key][0]
+    return terms.worded(WAYS[way.key][0])
 
 
 def amounts_alike(results: Mapping[str, Result], worths: Iterable[float], factor: float) -> list[str]:
