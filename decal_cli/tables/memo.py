@@ -57,6 +57,9 @@ class OnDemand(Mapping[K, T]):
             value = self._known[key] = self._of(key)
         return value
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, ({**self},)
+
     def __contains__(self, key: object) -> bool:
         return key in self._known
 
