@@ -18,8 +18,7 @@ from decal_cli.api.nouns import Costs, Data, Decision, DecisionLike, Names, Sour
 from decal_cli.api.words import AROUND, UnknownKeyword, one_of
 from decal_cli.data import Columns, Counting, Dataset, Paired, from_arrays, join_files, pair_up, read
 from decal_cli.data.arrays import is_table
-from decal_cli.data.large.engines.address import is_address
-from decal_cli.data.large.engines.connections import Engine
+from decal_cli.data.large.engines.connections import Engine, is_address
 from decal_cli.data.words import text_of
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.declarations.option import keys_of

@@ -570,7 +570,7 @@ def sql(
     Example: decal sql --dialect duckdb --table preds --score p --label y --group site
     """
     from decal_cli.api.asking import asked
-    from decal_cli.data.large.engines.dialects import DIALECTS as KINDS
+    from decal_cli.data.large.engines import DIALECTS as KINDS
     from decal_cli.data.large.engines.statement import CountRequest, statement
 
     kind = KINDS[dialect]

@@ -228,7 +228,7 @@ def _known(line: GivenOptions, settings: Settings) -> dict[str, Any]:
 def _source(line: GivenOptions, settings: Settings, pipes: bool) -> Any:
     """The engine or the files of the line, else standard input if something is piped in, else the settings' files."""
     # Imported late: most lines need no engine.
-    from decal_cli.data.large.engines.address import refuse_as_file
+    from decal_cli.data.large.engines.connections import refuse_as_file
     from decal_cli.data.output import check_not_read
 
     files = line.get("files", [])

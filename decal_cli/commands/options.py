@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import shlex
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+import decal_cli
 from decal_cli.api.nouns import names_in
 from decal_cli.declarations.option import beginning, option
 from decal_cli.render.format import Face
@@ -14,7 +17,8 @@ from decal_cli.render.formats import DEFAULT, check_format, format_for, offered,
 
 INPUT, DECISION, STATISTICS, OUTPUT, ARGUMENTS = "Input", "Decision", "Statistics", "Output", "Arguments"
 INPUT_FORMATS = "CSV, Parquet, Arrow/Feather or JSON Lines, each also gzipped; - reads standard input."
-DIALECTS = ("duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite", "mysql")
+_ENGINES = Path(decal_cli.__file__).parent / "data" / "large" / "engines" / "kinds"
+DIALECTS = tuple(module.name for module in pkgutil.iter_modules([str(_ENGINES)]))
 """The dialects of SQL that a statement can be written in."""
 PICTURES = (
     *("brier", "decision", "roc", "reliability", "grouping", "waterfall", "utility", "actions", "risk-coverage"),

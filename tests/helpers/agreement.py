@@ -25,8 +25,7 @@ import pyarrow.parquet as pq
 
 import decal_cli
 from decal_cli.data import reading as file_reading
-from decal_cli.data.large.engines import counting
-from decal_cli.data.large.engines.dialects import DIALECTS
+from decal_cli.data.large.engines import DIALECTS, counting
 from decal_cli.data.large.engines.statement import CountRequest, statement
 from decal_cli.tables import estimate
 from decal_cli.tables.aggregated import COUNTS_HAVE_NONE, NEEDS_ROWS

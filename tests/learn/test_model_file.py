@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import decal_cli
-from decal_cli.data.large.engines.dialects import DIALECTS
+from decal_cli.data.large.engines import DIALECTS
 from decal_cli.learn import model_file
 from decal_cli.learn.as_sql import scoring_statement
 from decal_cli.learn.curves import Sigmoid, Threshold

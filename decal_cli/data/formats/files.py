@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, BinaryIO, Literal, cast
 from urllib.parse import urlsplit
 
-from decal_cli.data.large.engines.address import refuse_as_file
+from decal_cli.data.large.engines.connections import refuse_as_file
 from decal_cli.data.words import file_word, first_line, nearest
 from decal_cli.errors import DecalError, masked, out_of_memory
 from decal_cli.limits import MAX_STREAM_BYTES, MIB

@@ -15,6 +15,7 @@ from decal_cli.data.formats.csvfile import CsvSource
 from decal_cli.data.formats.files import Held, Raw, RemoteRaw, Source, Wanted, objects_in, raw, translated
 from decal_cli.data.formats.jsonlines import JsonLinesSource
 from decal_cli.data.large.engines.address import is_remote
+from decal_cli.data.large.engines.connections import ENGINES
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -35,8 +36,6 @@ FOREIGN = {
     b"\x80\x04\x95": "a Python pickle",
     b"\x80\x05\x95": "a Python pickle",
 }
-DATABASES = {"sqlite": ("SQLite", 0, b"SQLite format 3\0"), "duckdb": ("DuckDB", 8, b"DUCK")}
-"""Files that engines read: the engine's name, from which byte on they say so, and how."""
 NAMED = dict.fromkeys((".parquet", ".pq"), "a Parquet file") | dict.fromkeys((".arrow", ".feather"), "an Arrow file")
 NAMED |= dict.fromkeys((".json", ".jsonl", ".ndjson"), "JSON Lines")
 """What a file is by the end of its name."""
@@ -137,9 +136,10 @@ def _recognised(source: Raw) -> Source:
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if _INSPECT.match(start) or (head.startswith(ZIP) and source.path.endswith(".eval")):
         raise DecalError(f"{source.shown} is a log of Inspect", f"add {Hint('from', 'inspect')}")
-    for engine, (name, at, magic) in DATABASES.items():
-        if head[at:].startswith(magic) and b"\0" in head:
-            fix = f"name a table of it: {Hint('engine', repr(f'{engine}:{source.shown}?table=NAME'))}"
+    for engine in ENGINES.values():
+        name, at, magic = engine.magic or (None, 0, b"")
+        if name and head[at:].startswith(magic) and b"\0" in head:
+            fix = f"name a table of it: {Hint('engine', repr(f'{engine.name}:{source.shown}?table=NAME'))}"
             raise DecalError(f"{source.shown} is a {name} database", fix)
     for magic, kind in FOREIGN.items():
         if head.startswith(magic) and (b"\0" in head or not head.isascii()):

@@ -21,9 +21,9 @@ from decal_cli.data.formats.files import Source
 from decal_cli.data.formats.sources import parquet_schema
 from decal_cli.data.large.aggregates import memory
 from decal_cli.data.large.batches import BatchReader, Progress
-from decal_cli.data.large.engines.connections import DuckDB
 from decal_cli.data.large.engines.counting import EngineRows
-from decal_cli.data.large.engines.dialects import DIALECTS, is_missing, is_positive, is_whole
+from decal_cli.data.large.engines.dialects import is_missing, is_positive, is_whole
+from decal_cli.data.large.engines.kinds.duckdb import DuckDB
 from decal_cli.data.large.engines.statement import RESERVED
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
@@ -31,7 +31,7 @@ from decal_cli.limits import HELD_SHARE_OF_MEMORY
 
 ROLES_OF_COUNTS = {"score", "label", "weight", "group", "cluster"}
 TABLE = "decal_files"
-_DIALECT = DIALECTS["duckdb"]
+_DIALECT = DuckDB.dialect
 _SECONDS = 0.2
 """Seconds between two looks at how far DuckDB is."""
 

@@ -12,8 +12,7 @@ import pytest
 import decal_cli
 from decal_cli.data import reading
 from decal_cli.data.formats import sources
-from decal_cli.data.large.engines import counting
-from decal_cli.data.large.engines.dialects import DIALECTS
+from decal_cli.data.large.engines import DIALECTS, counting
 from decal_cli.data.large.engines.statement import CountRequest, statement
 from decal_cli.errors import DecalError
 from decal_cli.tables.cells import GRID, MAX_SPLITS, n_coarse_cells

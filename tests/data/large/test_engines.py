@@ -18,10 +18,9 @@ import pytest
 import decal_cli
 from decal_cli.data import reading as file_reading
 from decal_cli.data.large import sampling
-from decal_cli.data.large.engines import counting
-from decal_cli.data.large.engines.address import address_of, is_address
-from decal_cli.data.large.engines.connections import check_reached, connected
-from decal_cli.data.large.engines.dialects import DIALECTS
+from decal_cli.data.large.engines import DIALECTS, counting
+from decal_cli.data.large.engines.connections import address_of, connected, is_address
+from decal_cli.data.large.engines.kinds.spark import check_reached
 from decal_cli.data.large.engines.statement import CountRequest, statement
 from decal_cli.errors import DecalError
 from tests.helpers.command import Decal, refusal, valid_json

@@ -16,9 +16,8 @@ import pytest
 import decal_cli
 from decal_cli.data import reading
 from decal_cli.data.large import sampling
-from decal_cli.data.large.engines.address import address_of
-from decal_cli.data.large.engines.connections import connected
-from decal_cli.data.large.engines.dialects import DIALECTS
+from decal_cli.data.large.engines import DIALECTS
+from decal_cli.data.large.engines.connections import address_of, connected
 from decal_cli.data.large.engines.statement import CountRequest, statement
 from tests.helpers.command import Decal, refusal
 

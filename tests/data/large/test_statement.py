@@ -13,7 +13,7 @@ import sqlglot
 
 from decal_cli.commands import options as choices
 from decal_cli.data.large.aggregates import sound
-from decal_cli.data.large.engines.dialects import DIALECTS
+from decal_cli.data.large.engines import DIALECTS
 from decal_cli.data.large.engines.statement import PROBLEMS, CountRequest, statement
 from decal_cli.errors import DecalError
 from decal_cli.tables.cells import GRID

@@ -15,9 +15,9 @@ from decal_cli.data.columns import Chosen, choose
 from decal_cli.data.dataset import Dataset, as_used
 from decal_cli.data.formats.files import Held, RawData
 from decal_cli.data.large.aggregates import COUNT, TooManyRows, aggregates, dataset_of_counted, repeated
-from decal_cli.data.large.engines.address import address_of
-from decal_cli.data.large.engines.connections import Connection, Engine, Opened, connected
-from decal_cli.data.large.engines.dialects import DIALECTS, Dialect, is_nested, is_whole
+from decal_cli.data.large.engines import DIALECTS
+from decal_cli.data.large.engines.connections import Connection, Engine, Opened, address_of, connected
+from decal_cli.data.large.engines.dialects import Dialect, is_nested, is_whole
 from decal_cli.data.large.engines.statement import (
     SIDES,
     VALUE,
