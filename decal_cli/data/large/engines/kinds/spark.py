@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -101,6 +100,8 @@ def _remote(address: Address) -> Any:
 
 def check_reached(address: Address) -> None:
     """Raise a DecalError where no server listens."""
+    import socket
+
     parts = urlsplit(address.target.partition(";")[0])
     try:
         place = (parts.hostname or "", parts.port or CONNECT_PORT)
