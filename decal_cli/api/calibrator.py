@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, column_or_1d
 
 from decal_cli.analysis.fit import columns_for, saved_model
-from decal_cli.api.asking import Asked, method_of
+from decal_cli.api.asking import Asked, method_of, metrics_of
 from decal_cli.api.nouns import Data, Decision, DecisionLike, Statistics
 from decal_cli.api.verbs import evaluate
 from decal_cli.api.words import spoken
@@ -30,7 +30,6 @@ from decal_cli.learn.method import fit as fit_method
 from decal_cli.learn.method import training_rows
 from decal_cli.learn.model_file import score_rows
 from decal_cli.learn.models import Applied
-from decal_cli.metrics import parse as parse_metric
 from decal_cli.numbers import many
 from decal_cli.roles import Columns
 
@@ -237,9 +236,14 @@ def scorer(
     >>> scorer("expected_utility", 0.3)(dummy, [[0], [0]], [0, 1])
     -0.15
     """
-    declared = parse_metric(metric).declared
+    named = metrics_of(metric)
+    if len(named) != 1:
+        raise DecalError(f"metric={metric!r} is not one metric", "name one, such as 'brier'")
+    declared = named[0].declared
     if declared.better not in ("higher", "lower"):
         raise DecalError(f"{metric} has no direction, so nothing can be chosen by it", "name another metric")
+    # Whose probability is judged.
+    positive = {"pos_label": fields.pop("positive")} if "positive" in fields else {}
     return make_scorer(
         score_of,
         response_method=response_method,
@@ -247,9 +251,11 @@ def scorer(
         metric=metric,
         decision=decision,
         fields=fields,
+        **positive,
     )
 
 
+@spoken
 def score_of(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -258,11 +264,15 @@ def score_of(
     decision: DecisionLike | None = None,
     fields: dict[str, Any] | None = None,
     sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
 ) -> float:
-    """A metric of scores, shape (T,), of the second class; labels first, as `sklearn.metrics.make_scorer` has them."""
-    weight: dict[str, Any] = {} if sample_weight is None else {"weight": sample_weight}
-    answer = evaluate((y_score, y_true), decision, metrics=[metric], intervals=False, **weight, **(fields or {}))
-    result = answer.reports[0].results[parse_metric(metric).key]
+    """A metric of scores, shape (T,) of the second class or (T, K); labels first, as `sklearn.metrics.make_scorer` has
+    them.
+    """
+    given: dict[str, Any] = {"weight": sample_weight, "positive": pos_label}
+    given = {name: each for name, each in given.items() if each is not None} | (fields or {})
+    answer = evaluate((y_score, y_true), decision, metrics=[metric], intervals=False, **given)
+    result = answer.reports[0].results[metrics_of(metric)[0].key]
     if result.value is None:
-        raise DecalError(f"{metric} is undefined: {result.reason}", "name another metric")
+        raise DecalError(f"{metric} is undefined on these rows", str(result.reason))
     return float(result.value)

@@ -32,8 +32,9 @@ def from_arrays(
 ) -> Dataset:
     """Check arrays, or a table, as `read` checks files.
 
-    data_or_score: (T,) scores, or a mapping or data frame (pandas, polars, also lazy, pyarrow). Where label is an
-    array, its columns are scores, each one model; else roles are looked up in it by `columns` and the usual names.
+    data_or_score: (T,) scores, (T, K) of K > 2 classes in sorted order, or a mapping or data frame (pandas, polars,
+    also lazy, pyarrow). Where label is an array, the columns of these are scores, each one model; else roles are looked
+    up in it by `columns` and the usual names.
     label, and others of one column: (T,) or a name. Of several, such as group=: (T,), a mapping or frame of such, or
     names; features= also (T, d). Errors: DecalError.
     """
@@ -75,6 +76,9 @@ def _gathered(data_or_score: Any, given: Mapping[str, Any], columns: Columns) ->
     table: dict[str, Any] = {}
     if is_table(data_or_score):
         table.update(_columns_of(data_or_score, "data"))
+    elif given["label"] is not None and getattr(data_or_score, "ndim", 1) == 2 and data_or_score.shape[1] > 2:
+        table |= {name: _column(each, "score") for name, each in class_columns(data_or_score, given["label"]).items()}
+        columns = replace(columns, proba=("p:*",))
     else:
         table["score"] = _column(data_or_score, "score")
         columns = replace(columns, score=("score",))
@@ -89,6 +93,20 @@ def _gathered(data_or_score: Any, given: Mapping[str, Any], columns: Columns) ->
         name = value if isinstance(value, str) else _add(table, {role: _column(value, role)})[0]
         columns = columns.updated({role: name} if role in ROLES else {})
     return table, columns
+
+
+def class_columns(scores: Any, label: Any) -> dict[str, Any]:
+    """The columns 'p:CLASS' of scores, shape (T, K), in the sorted order of the K labels, as scikit-learn has them.
+
+    Errors: DecalError, where the labels, shape (T,), have another number of values: which of them lacks is not known.
+    """
+    found = [each for each in _column(label, "label").unique().drop_null().to_pylist() if each == each]
+    if len(found) != scores.shape[1]:
+        raise DecalError(
+            f"scores have shape {scores.shape}, and the labels have {len(found)} different values",
+            "give a frame with a column for each class, such as 'p:cat', and proba='p:*'",
+        )
+    return {f"p:{text_of(name)}": column for name, column in zip(sorted(found), np.asarray(scores).T, strict=True)}
 
 
 def _check_indexes(given: Mapping[str, Any]) -> None:
@@ -190,6 +208,9 @@ def _column(value: Any, name: str) -> Any:
     """One column as a pyarrow array, (T, d) as a column of lists; zero-copy for numpy numbers."""
     import pyarrow as pa
 
+    if isinstance(value, np.ma.MaskedArray):
+        kind, missing = (float, np.nan) if value.dtype.kind in "fiu" else (object, np.array(None))
+        value = np.where(np.ma.getmaskarray(value), missing, value.data.astype(kind))
     with translated(SHOWN, f"column {quote(name)}"):
         if isinstance(value, (pa.Array, pa.ChunkedArray)):
             return value
@@ -206,9 +227,9 @@ def _column(value: Any, name: str) -> Any:
         if array.ndim == 2 and name == "features" and array.dtype.kind in "fiu" and array.shape[1]:
             return pa.FixedSizeListArray.from_arrays(_numbers(array.ravel()), array.shape[1])
         if array.ndim == 2 and name == "score":
-            one = "give one dimension, such as predict_proba(X)[:, 1]"
-            several = "for several classes give a frame with a column for each, such as 'p:cat', and proba='p:*'"
-            raise DecalError(f"scores have shape {array.shape}", one if array.shape[1] <= 2 else several)
+            fix = "give one dimension, such as predict_proba(X)[:, 1]"
+            several = "of several classes give an array of numpy, and labels after it"
+            raise DecalError(f"scores have shape {array.shape}", fix if array.shape[1] <= 2 else several)
         if array.ndim == 0:
             fix = "give the path of a file, a frame, or (scores, labels)"
             raise DecalError(f"{SHOWN}, column {quote(name)} is one value, of type {type(value).__name__}", fix)

@@ -20,19 +20,26 @@ from mlflow.models.evaluation.base import EvaluationResult, ModelEvaluator
 from mlflow.models.evaluation.validation import MetricThreshold
 from mlflow.tracking import MlflowClient
 from mlflow.utils.time import get_current_time_millis
+from numpy.typing import NDArray
 
 import decal_cli as decal
 from decal_cli.analysis.rules import parse_rule
+from decal_cli.api.asking import names_of
+from decal_cli.api.words import one_of, spoken
+from decal_cli.data.arrays import class_columns
+from decal_cli.data.words import text_of
 from decal_cli.errors import DecalError
+from decal_cli.roles import ROLES
 
 PAGE = "decal_report.html"
 
 
 class DecalEvaluator(ModelEvaluator):
-    """Classifiers of two classes, judged by what acting on their scores is worth.
+    """Classifiers, judged by what acting on their scores is worth.
 
-    evaluator_config: keywords of `decal.evaluate`, such as threshold, cost_fp, cost_fn, weight, group or metrics; and
-    page=False for no HTML page. A metric is logged by its name, the ends of its interval as name/lower and name/upper.
+    evaluator_config: keywords of `decal.evaluate`, such as threshold, cost_fp, cost_fn, weight or metrics, in which
+    columns of the data have their names; and page=False for no HTML page. A metric is logged by its name, the ends of
+    its interval as name/lower and name/upper.
     """
 
     @classmethod
@@ -40,6 +47,7 @@ class DecalEvaluator(ModelEvaluator):
         """Where something is said of the decision: whoever has decal installed need not want it."""
         return model_type == "classifier" and bool(evaluator_config)
 
+    @spoken
     def evaluate(
         self,
         *,
@@ -54,14 +62,23 @@ class DecalEvaluator(ModelEvaluator):
         """Measure, log and return. Errors: DecalError, where scores or labels cannot be judged."""
         fields = dict(evaluator_config)
         with_page = fields.pop("page", True)
-        if model is None:
-            score = _positive(dataset.predictions_data, predictions)
+        features, label = dataset.features_data, np.asarray(dataset.labels_data)
+        predicted = dataset.predictions_data if model is None else _scores(model, features)
+        score = _scores_in(predicted, predictions)
+        # Other columns may hold anything: they are looked at where a role is named.
+        names = () if ROLES.keys().isdisjoint(fields) else getattr(features, "columns", ())
+        beside = {str(name): features[name] for name in names}
+        if score.shape[1:] == (2,) and "positive" in fields:
+            score = class_columns(score, label).get(f"p:{text_of(fields['positive'])}", score[:, 1])
+        elif score.shape[1:] in ((1,), (2,)):
+            score = score[:, -1]
+        if score.ndim == 1:
+            data = decal.Data({**beside, "score": score, "label": label}, score="score", label="label")
         else:
-            score = _positive(_scores(model, dataset.features_data), predictions)
-        data = decal.Data((score, np.asarray(dataset.labels_data)))
+            data = decal.Data({**beside, **class_columns(score, label), "label": label}, proba="p:*", label="label")
         answer = decal.evaluate(data, **fields)
         if len(answer.reports) != 1:
-            raise DecalError("MLflow logs one number a metric, and there are several groups", "drop group")
+            raise DecalError("MLflow logs one number a metric, and there are several groups", "leave out group=")
         metrics: dict[str, float] = {}
         for key, result in answer.reports[0].results.items():
             low, high = result.interval or (None, None)
@@ -86,13 +103,14 @@ class DecalEvaluator(ModelEvaluator):
         return EvaluationResult(metrics=metrics, artifacts=artifacts, run_id=run_id)
 
 
+@spoken
 def thresholds(rules: Iterable[str]) -> dict[str, MetricThreshold]:
     """Rules such as 'upper(brier)<=0.2' as what `mlflow.validate_evaluation_results` takes.
 
     Errors: DecalError, for a rule that MLflow has no words for: <, >, groups, models, differences and baselines.
     """
     validated = {}
-    for rule in map(parse_rule, rules):
+    for rule in map(parse_rule, names_of("rules", rules)):
         plain = rule.over in ("", "upper", "lower") and rule.operator in ("<=", ">=")
         if not plain or rule.scope or rule.change or rule.baseline or rule.counted:
             raise DecalError(f"rule {rule.text!r} is more than a threshold of MLflow can say", "judge it by decal.gate")
@@ -110,12 +128,15 @@ def _scores(model: Any, features: Any) -> Any:
     return raw.predict_proba(features) if hasattr(raw, "predict_proba") else model.predict(features)
 
 
-def _positive(predicted: Any, column: str | None) -> Any:
-    """The scores of label 1: a column of that name, the second of two, or all there is."""
+def _scores_in(predicted: Any, column: str | None) -> NDArray[Any]:
+    """The column of that name, shape (T,), or all that is predicted: of K classes (T, K). Errors: DecalError."""
     if column is not None and hasattr(predicted, "columns"):
-        predicted = predicted[column]
+        predicted = predicted[one_of("predictions", column, map(str, predicted.columns))]
     values = np.asarray(predicted)
-    return values[:, -1] if values.ndim == 2 and values.shape[1] <= 2 else values
+    if values.ndim == 2 and values.shape[1] == 2 and not np.allclose(values.sum(axis=1), 1):
+        problem = "the two columns that the model predicts are not probabilities of two classes"
+        raise DecalError(problem, "name the one that holds scores: predictions=")
+    return values
 
 
 def _name(key: str) -> str:

@@ -105,8 +105,8 @@ SOURCES: dict[str, Callable[[pd.DataFrame], Any]] = {
 
 def _database(rows: pd.DataFrame) -> Any:
     connection = duckdb.connect()
-    connection.register("rows", rows)
-    connection.execute("create table preds as select * from rows")
+    connection.register("rows", rows)  # which no other connection sees, nor the table
+    connection.execute("create temporary table preds as select * from rows")
     return connection
 
 

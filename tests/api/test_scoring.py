@@ -50,5 +50,26 @@ def test_a_tuned_threshold_is_the_best_of_its_grid() -> None:
 def test_what_cannot_be_chosen_by_is_refused() -> None:
     with pytest.raises(decal.DecalError, match="has no direction"):
         decal.scorer("calibration_slope")
-    with pytest.raises(decal.DecalError, match="needs features"):
+    with pytest.raises(ValueError, match="needs features"):
         decal.scorer("regret", 0.3)(MODEL, X[300:], Y[300:])
+    with pytest.raises(decal.DecalError, match="is not one metric; name one"):
+        decal.scorer(["brier", "auc"])  # type: ignore[arg-type]
+
+
+def test_of_labels_that_are_texts_the_probability_of_the_positive_one_is_judged() -> None:
+    names, scores = np.array(["no", "yes"]), MODEL.predict_proba(X[300:])
+    named = LogisticRegression().fit(X[:300], names[Y[:300]])
+    for at, positive in enumerate(names):
+        score = decal.scorer("brier", positive=positive)(named, X[300:], names[Y[300:]])
+        assert score == pytest.approx(-np.mean((scores[:, at] - (Y[300:] == at)) ** 2))
+
+
+def test_several_classes_are_columns_in_the_order_of_their_labels() -> None:
+    labels = np.array(["b", "c", "a"])[Y + (X[:, 2] > 0.5)]
+    model = LogisticRegression().fit(X[:300], labels[:300])
+    scores, at = model.predict_proba(X[300:]), np.searchsorted(model.classes_, labels[300:])
+    log_loss = decal.scorer("log_loss")(model, X[300:], labels[300:])
+    assert log_loss == pytest.approx(np.mean(np.log(scores[np.arange(300), at])))
+    assert decal.scorer(decision=decal.Decision.abstain(0.4))(model, X[300:], labels[300:]) >= 0.6
+    with pytest.raises(decal.DecalError, match="the labels have 2 different values"):
+        decal.evaluate((scores, Y[300:]))

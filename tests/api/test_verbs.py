@@ -60,17 +60,18 @@ def test_probabilities_of_several_classes_are_told_how_to_be_given() -> None:
     rng = np.random.default_rng(4)
     probabilities = rng.dirichlet(np.ones(4), 80)
     labels = rng.integers(0, 4, 80)
-    for call in (
-        lambda: decal.evaluate(probabilities),
-        lambda: decal.evaluate(probabilities, labels),
-        lambda: decal.recommend(probabilities, labels, threshold=0.3),
+    for call, says in (
+        (lambda: decal.evaluate(probabilities), r"shape \(80, 4\); .*, and labels after it"),
+        (lambda: decal.evaluate(probabilities, labels % 3), r"shape \(80, 4\), .* 3 different values; .*proba='p:\*'"),
+        (lambda: decal.recommend(probabilities, labels, threshold=0.3), "of two classes, and there are 4"),
     ):
-        with pytest.raises(DecalError, match=r"shape \(80, 4\); .*proba='p:\*'"):
+        with pytest.raises(DecalError, match=says):
             call()
     with pytest.raises(DecalError, match=r"shape \(80, 2\); .*predict_proba\(X\)\[:, 1\]"):
         decal.evaluate(probabilities[:, :2], labels % 2)
     columns = {f"p:{name}": probabilities[:, name] for name in range(4)}
-    assert "accuracy" in decal.evaluate({**columns, "y": labels}, proba="p:*")
+    in_columns = decal.evaluate({**columns, "y": labels}, proba="p:*")
+    assert in_columns["accuracy"] == decal.evaluate(probabilities, labels)["accuracy"]
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)

@@ -60,6 +60,8 @@ def test_any_numpy_numbers(dtype: Any) -> None:
         (lambda: from_arrays([0.5], ["spam"]), "label is always 'spam'"),
         (lambda: from_arrays(0.5, [1]), "is one value, of type"),
         (lambda: from_arrays(None, [1]), "is one value, of type"),
+        (lambda: from_arrays(np.ma.masked_greater([0.5, 0.9], 0.8), [0, 1]), "score missing in 1 of 2 rows (row 2)"),
+        (lambda: from_arrays([0.5, 0.9], np.ma.masked_equal([0, 1], 1)), "label missing in 1 of 2 rows (row 2)"),
         (lambda: from_arrays(pd.DataFrame([[0.5, 1, 1]], columns=["p", "y", "y"])), "duplicate column 'y'"),
         (lambda: from_arrays({"label": [0.5]}, [1]), "duplicate column 'label'"),
         (lambda: from_arrays([0.5], [1], features=np.zeros((2, 3))), "'features' has 2 rows"),

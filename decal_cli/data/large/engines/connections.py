@@ -253,7 +253,9 @@ class Opened(Connection):
     def _asked(self, statement: str) -> Iterator[Any]:
         """A cursor after a statement. Errors: DecalError, for whatever a driver raises: each has its own exceptions."""
         try:
-            with closing(self.connection.cursor()) as cursor:
+            # Of DuckDB it is a cursor itself, and another one sees none of its frames and temporary tables.
+            own = hasattr(self.connection, "execute") and hasattr(self.connection, "fetchall")
+            with nullcontext(self.connection) if own else closing(self.connection.cursor()) as cursor:
                 cursor.execute(statement)
                 yield cursor
         except Exception as error:
