@@ -6,11 +6,12 @@ from its declaration.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, Field, dataclass, replace
 from datetime import timedelta
 from importlib import import_module
 from inspect import cleandoc
+from itertools import chain
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
@@ -75,11 +76,11 @@ def column(name: str) -> Any:
 def names_in(*homes: str, also: tuple[str, ...] = ()) -> Complete:
     """Completes names of registries, 'module.NAME'; they are loaded when somebody completes."""
 
-    def names() -> Iterator[str]:
-        yield from also
-        for home, _, what in (each.rpartition(".") for each in homes):
-            yield from getattr(import_module(f"decal_cli.{home}"), what)
+    def names() -> Iterable[str]:
+        registries = (getattr(import_module(f"decal_cli.{home}"), what) for home, _, what in parts)
+        return dict.fromkeys((*also, *chain.from_iterable(registries)))
 
+    parts = [each.rpartition(".") for each in homes]
     return beginning(names)
 
 

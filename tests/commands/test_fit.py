@@ -38,7 +38,7 @@ def test_a_method_that_clearly_loses_is_not_praised(decal: Decal, tmp_path: Path
 
 def test_what_a_fit_adds_and_moves_is_named(decal: Decal) -> None:
     fitted = decal("fit", "venn-abers", BINARY, *P_AND_Y, "-t", "0.3", "-o", "v.json").text
-    assert "adds p_venn_abers, lower_p_venn_abers and upper_p_venn_abers to the rows" in fitted
+    assert "adds p_venn_abers, lower_* and upper_* to the rows" in fitted
     assert "act on the new score " in fitted and "clearly loses" not in fitted
     moved = decal("fit", "threshold", BINARY, *P_AND_Y, "-t", "0.3", "-o", "t.json").text
     assert "act from the new threshold on" in moved and "act on the new score" not in moved

@@ -185,6 +185,7 @@ def test_apply_writes_to_standard_output(decal: Decal, tmp_path: Path) -> None:
 
 def test_rules_and_columns_complete(tmp_path: Path) -> None:
     assert rule_names("posi") == ["positives"] and "brier" in rule_names("bri")
+    assert rule_names("gain_recal") == ["gain_recalibration"]
     words = f"decal evaluate {FOX} --score p_s"
     told = {"_DECAL_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "4"}
     assert run_installed(tmp_path, (), None, told).out.split() == ["p_svm_waseem"]

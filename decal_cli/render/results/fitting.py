@@ -92,8 +92,10 @@ class FittedPage(WrittenResult):
             yield Paragraph("The score does not change: only the threshold moves.", close=True)
         if self.path is not None:
             several = len(fitting.training.rows.classes)
-            star = fitting.columns[0].rpartition(":")[0] + ":*"
-            added = f"the {several} columns {star}" if several else enumerated(fitting.columns)
+            first, *others = fitting.columns
+            # Bounds of the score begin with a word of their own: lower_*.
+            named = enumerated([first, *(each.replace(first, "*") for each in others)])
+            added = f"the {several} columns {first.rpartition(':')[0]}:*" if several else named
             yield Notes(
                 (f"Next: {Verb('apply').words} {file_word(self.path)} NEW -o OUT adds {added} to the rows of NEW.",),
                 copy=True,
