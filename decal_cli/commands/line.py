@@ -9,6 +9,7 @@ import gc
 import inspect
 import keyword
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Mapping
@@ -23,7 +24,7 @@ from decal_cli.api.nouns import Data, Decision, Halvings
 from decal_cli.commands.options import INPUT, INPUT_FORMATS, column_names
 from decal_cli.declarations.option import Declaring, Option, argument, beginning, option, options_of
 from decal_cli.errors import DecalError
-from decal_cli.hints import Hint, said, speaking_to
+from decal_cli.hints import Hint, Verb, hints_in, said, speaking_to
 from decal_cli.render.terms import StatedTerms
 from decal_cli.roles import ROW_UTILITIES, Role
 from decal_cli.task import SPELLINGS
@@ -41,8 +42,8 @@ class RowSource(Declaring, panel=INPUT):
     )
     engine: str = option(
         "Engine that holds the rows, in place of files: 'duckdb:FILE?table=NAME', 'sqlite:FILE?table=NAME', "
-        "'postgresql://USER@HOST/DB?table=NAME' or 'spark:?table=NAME'. It counts them, and hands over a sample of "
-        "rows for --features, --try and fit.",
+        "'postgresql://USER@HOST/DB?table=NAME' or 'spark:?table=NAME'. It counts them, and where counts are "
+        "not enough it hands over a sample of rows.",
         "",
         metavar="ENGINE",
     )
@@ -86,6 +87,7 @@ def flat(command: Callable[..., Any], panel: str) -> tuple[Callable[..., None], 
             each = replace(each, help=texts[key]) if key in texts else _repeatable(each)
             if each.help is not None and command.__name__ in (each.verbs or (command.__name__,)):
                 offered[key] = each
+    offered = {key: replace(each, help=_of_these(each.help, offered)) for key, each in offered.items()}
 
     def spread(**given: Any) -> None:
         # Imported late: help needs none of it; and where memory is limited, the largest part of it must come first.
@@ -108,6 +110,15 @@ def flat(command: Callable[..., Any], panel: str) -> tuple[Callable[..., None], 
     spread.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return spread, {_name(each): _help(each, first=True) for each in offered.values() if each.brief}
+
+
+def _of_these(help: str, offered: Mapping[str, Option]) -> str:
+    """The help of an option without further sentences on options that the command does not have."""
+    first, *others = re.split(r"(?<=\.) ", help)
+    known = (
+        each for each in others if all(isinstance(hint, Verb) or hint.option in offered for hint in hints_in(each))
+    )
+    return " ".join((first, *known))
 
 
 def _help_all(context: Any, asked: bool) -> None:

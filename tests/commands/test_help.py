@@ -216,6 +216,12 @@ def test_each_forecaster_over_time_is_explained(name: str) -> None:
         assert f"\n{words}" in text
 
 
+def test_help_sends_nobody_to_an_option_that_the_command_lacks(decal: Decal) -> None:
+    assert "A total --cost is spread" in " ".join(decal("recommend", "--help-all").text.split())
+    for verb in ("online", "sweep", "compare"):
+        assert "--cost is" not in " ".join(decal(verb, "--help-all").text.split())
+
+
 def test_man_pages_and_the_schema_are_fresh_and_complete() -> None:
     assert (ROOT / "decal_cli" / "report.schema.json").read_text(encoding="utf-8") == schema_text()
     pages = manual.man_pages()
