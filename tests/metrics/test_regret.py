@@ -98,7 +98,7 @@ def test_the_adjusted_threshold_is_where_the_isotonic_fit_reaches_t() -> None:
     assert value_with("threshold_adjusted", table, BinaryTask.of_threshold(0.5)) == 0.6
     assert value_with("threshold_adjusted", table, BinaryTask.of_threshold(0.51)) == 0.9
     assert value_with("threshold_adjusted", table, BinaryTask.of_threshold(0.1)) == 0.2
-    with pytest.raises(Undefined, match=r"no recalibrated score reaches t\* = 0.7 \(the highest is 0.5\): decide 0"):
+    with pytest.raises(Undefined, match=r"no recalibrated score reaches t\* = 0.7 \(the highest is 0.5\): never act"):
         value_with("threshold_adjusted", tabulate(np.full(4, 0.9), np.arange(4) % 2), BinaryTask.of_threshold(0.7))
 
 
