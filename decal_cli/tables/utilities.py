@@ -34,7 +34,7 @@ def actions_at(thresholds: Sequence[float] | Floats, score: Floats) -> Ints:
     """The action of each score: how many of these increasing thresholds it reaches."""
     if len(thresholds) == 1:
         return (score >= thresholds[0]).view(np.int8)  # takes a thirtieth of the time of a search
-    return np.searchsorted(thresholds, score, side="right").astype(np.int16)
+    return np.searchsorted(thresholds, score, side="right").astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
