@@ -443,7 +443,7 @@ def count_rows(
 
 def _cells(starts: Ints, rows: int) -> Ints:
     """The number of each row's cell, of rows in order, in few bits: tables of many rows keep it for all their bins."""
-    numbers = np.arange(len(starts), dtype=np.min_scalar_type(-len(starts)))
+    numbers = np.arange(len(starts), dtype=np.min_scalar_type(~len(starts)))
     return np.repeat(numbers, np.diff(starts, append=rows))
 
 

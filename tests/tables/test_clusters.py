@@ -354,3 +354,12 @@ def test_chance_of_rows_that_clusters_do_not_tie_is_that_of_independent_ones(rat
     plain, pairs = table.tabulate(score, label), table.tabulate(score, label, None, np.arange(300) // 2)
     for key in ("ece_null", "cdl_null(levels=exact)", "cfdl_null(levels=exact)", "concavity_gap_null"):
         assert value_of(key, pairs, TASK) == pytest.approx(value_of(key, plain, TASK), rel=0.1, abs=1e-4), key
+
+
+@pytest.mark.parametrize("levels", [127, 128, 129])
+def test_numbers_of_cells_hold_the_end_of_the_last_cell(levels: int) -> None:
+    """The number after the last of 128 cells takes more than 8 bits."""
+    at = np.arange(3 * levels)
+    score, label, unit = at % levels / levels, (at % 5 == 0).astype(np.uint8), at % 20
+    brier = measure_all([parse("brier")], Inputs(Rows(score, label, None, unit)), 0.95)[parse("brier")]
+    assert brier.value == pytest.approx(float(np.mean((score - label) ** 2)))
