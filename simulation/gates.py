@@ -2,19 +2,21 @@
 
 `python -m simulation.gates looks` prints false failures and rows to show, of a rule asked after each of 20 growing
 batches, at any look (`--anytime`) beside an interval of 95 % at each. `python -m simulation.gates plan` prints how
-often the rows that `decal plan` names show what they were named for.
+often the rows that `decal plan` names show what they were named for, `python -m simulation.gates pilots` how often the
+range of rows that a pilot leaves likely holds them.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.plan import POWERS, RowsNeeded, made_up_pilot, plan_rows
+from decal_cli.analysis.plan import POWERS, RowsNeeded, Sampler, made_up_pilot, plan_rows
 from decal_cli.analysis.rules import OPERATORS, Rule, parse_rule
 from decal_cli.data import from_arrays
 from decal_cli.metrics import Inputs, measure_all
@@ -139,11 +141,48 @@ def plans() -> Iterator[str]:
         yield f"| {auc} | {prevalence} | {threshold} | `{text}` | " + " | ".join(cells) + " |"
 
 
+PILOTS, PILOT_SAMPLES = (10, 30, 100, 300, 1000), 300
+
+
+def pilots() -> Iterator[str]:
+    """Markdown: how often the likely rows of a pilot hold those that the whole population names."""
+    yield "| AUC | label 1 | rule | rows | " + " | ".join(f"{rows:,}" for rows in PILOTS) + " |"
+    yield "|---|---|---|---|" + "---|" * len(PILOTS)
+    for number, (auc, prevalence, threshold, text) in enumerate(SETTINGS):
+        (score, label), rule = made_up_pilot(auc, prevalence), parse_rule(text)
+        plan = Plan((), BinaryTask.of_threshold(threshold))
+        rng, cells, choice = np.random.default_rng([SEED, 200 + number]), [], rule.choice
+        assert choice is not None
+        if not choice.declared.size_free:
+            continue
+
+        def planned(rows: Rows, plan: Plan = plan, rule: Rule = rule) -> RowsNeeded | None:
+            assert rule.choice is not None
+            result = measure_all([rule.choice], plan.inputs(rows), CONFIDENCE)[rule.choice]
+            if result.interval is None:
+                return None
+            sampler = Sampler(rows, plan, math.inf, lambda text: None, made_up=False)
+            return sampler.for_bound("", rule.choice, result, rule.number, rule.at_most)
+
+        whole = planned(Rows(score, label))
+        assert whole is not None and whole.rows[0] is not None
+        for rows in PILOTS:
+            held = 0
+            for _ in range(PILOT_SAMPLES):
+                at = rng.integers(len(score), size=rows)
+                found = planned(Rows(score[at], label[at]))
+                if found is not None:
+                    least, most = found.likely
+                    held += least is not None and least <= whole.rows[0] <= (most or math.inf)
+            cells.append(f"{held / PILOT_SAMPLES:.2f}")
+        yield f"| {auc} | {prevalence} | `{text}` | {whole.rows[0]:,} | " + " | ".join(cells) + " |"
+
+
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("looks", "plan"))
-    for line in looks() if parser.parse_args().what == "looks" else plans():
+    parser.add_argument("what", choices=("looks", "plan", "pilots"))
+    for line in {"looks": looks, "plan": plans, "pilots": pilots}[parser.parse_args().what]():
         print(line, flush=True)
 
 

@@ -364,9 +364,8 @@ def _by_interval(row: GateRow, rule: Rule, report: MetricReport, confidence: flo
     worst, best = (high, low) if rule.at_most else (low, high)
     shown = rule.holds(worst, row.bound) if holds else not rule.holds(best, row.bound)
     if not shown:
-        end = worst if rule.holds(measured.value, row.bound) else best
-        effect = abs(measured.value - row.bound)
-        reach = Reach(report.rows, abs(end - measured.value), effect, confidence, clusters.effective)
+        interval, effective = measured.interval, clusters.effective
+        reach = Reach.to_bound(report.rows, measured.value, interval, row.bound, confidence, effective)
         row = replace(row, rows_needed=reach.needed())
     return replace(row, shown=shown, answer=row.answer if shown or holds else "not shown")
 

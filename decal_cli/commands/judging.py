@@ -258,7 +258,7 @@ def plan(
     if not pilot:
         rows = replace(rows, inputs=(replace(rows.inputs[0], path="made-up pilot"),), columns={})
     with computing() as progress:
-        planned = plan_rows(rows, question.plan, rules, half_width, known, progress)
+        planned = plan_rows(rows, question.plan, rules, half_width, known, progress, made_up=not pilot)
     emit(PlannedRows(planned), format, output)
 
 

@@ -159,7 +159,8 @@ class Reach(NamedTuple):
     """On so many rows: how far an interval of this confidence reaches to a bound, and how far the value is from it.
 
     clusters: the effective ones, infinitely many of independent rows; of fewer rows there are as many fewer.
-    fewest: rows without which there is no value.
+    fewest: rows without which there is no value. bend: how many times as long intervals of samples at the bound are as
+    at the value.
     """
 
     rows: float
@@ -168,6 +169,22 @@ class Reach(NamedTuple):
     confidence: float
     clusters: float = math.inf
     fewest: int = 1
+    bend: float = 1.0
+
+    @classmethod
+    def to_bound(
+        cls, rows: float, value: float, interval: Interval, bound: float, confidence: float, clusters: float
+    ) -> Reach:
+        """That of an interval of so many rows, whose value lies on the side of the bound where it is to end.
+
+        An interval that reaches further towards the bound than away from it is longer the nearer a sample is to it: its
+        square is taken to grow evenly, as that of a share nearly does.
+        """
+        half_width, effect = (interval[1] - interval[0]) / 2, abs(value - bound)
+        towards = value - interval[0] if value > bound else interval[1] - value
+        further = max(towards / half_width - 1, 0.0) / half_width if half_width > 0 else 0.0
+        bend = math.sqrt(1 + 2 * effect * further)
+        return cls(rows, bend * half_width, effect, confidence, clusters, bend=bend)
 
     def _quantile(self, size: float) -> float:
         """Standard errors that an interval of so many rows reaches; infinite of too few clusters for any."""
@@ -185,14 +202,15 @@ class Reach(NamedTuple):
         half_width, standard = self.half_width_of(size), self._quantile(size)
         if math.isinf(standard) or size < self.fewest:
             return 0.0
-        return NormalDist().cdf(standard * (self.effect / half_width - 1)) if half_width > 0 else 1.0
+        return NormalDist().cdf(self.bend * standard * (self.effect / half_width - 1)) if half_width > 0 else 1.0
 
     def needed(self, power: float = POWER) -> int | None:
         """Rows whose interval ends before the bound so often: two digits, rounded up; None for none worth naming."""
         if not self.effect > 0:
             return None
         # No power: beyond the range of floats it is an error, where a product is infinite.
-        ratio = (1 + NormalDist().inv_cdf(power) / quantile(self.confidence)) * self.half_width / self.effect
+        noise = NormalDist().inv_cdf(power) / (self.bend * quantile(self.confidence))
+        ratio = (1 + noise) * self.half_width / self.effect
         alone = self.rows * ratio * ratio
         return self.least(alone, lambda size: self.power(size) >= power) if alone < MAX_ROWS else None
 

@@ -1,6 +1,7 @@
 """Rows to collect: what is planned is shown as often as planned, on samples like the pilot."""
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +9,16 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv as pacsv
 from scipy.special import stdtrit
+from scipy.stats import binom
 
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.plan import POWERS, RowsNeeded, made_up_pilot, plan_rows
 from decal_cli.analysis.rules import parse_rule
 from decal_cli.data import from_arrays
 from decal_cli.metrics import Inputs, measure_all
+from decal_cli.metrics.confidence import Reach
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.units import wilson, wilson_ends
 from decal_cli.task import BinaryTask
 from simulation.gates import share_shown
 from tests.helpers.command import BINARY, Decal, valid_json
@@ -41,6 +45,50 @@ def test_planned_rows_show_it_as_often_as_planned(auc: float, prevalence: float,
         shown = share_shown(parsed, first, rows, (score, label), task, SAMPLES, rng)
         # Within .05, and two standard errors of the simulation.
         assert abs(shown - power) <= 0.05 + 2 * math.sqrt(power * (1 - power) / SAMPLES)
+
+
+@pytest.mark.parametrize("pilot", [300, 30_000])
+@pytest.mark.parametrize(("share", "bound"), [(0.9, 0.8), (0.1, 0.2), (0.97, 0.9), (0.7, 0.5), (0.6, 0.5)])
+def test_rows_count_that_an_interval_is_longer_at_the_bound(share: float, bound: float, pilot: int) -> None:
+    """Of a share of .97, samples near .9 have an interval almost twice as long: the power is that of binomial numbers."""
+    rows = Reach.to_bound(pilot, share, wilson(share, pilot, 0.95), bound, 0.95, math.inf).needed()
+    assert rows is not None
+    counts = np.arange(rows + 1)
+    low, high = wilson_ends(counts / rows, rows, 0.95)
+    assert 0.79 < binom.pmf(counts, rows, share) @ (low >= bound if share > bound else high <= bound) < 0.91
+
+
+@pytest.mark.parametrize("rows", [30, 200])
+def test_the_likely_rows_of_a_pilot_hold_those_of_all(rows: int) -> None:
+    """Of samples of 30 rows the number itself goes from tens of rows to ten thousands."""
+    score, label = made_up_pilot(0.8, 0.3)
+    rng = np.random.default_rng(0)
+
+    def planned(at: np.ndarray | slice, **more: bool) -> RowsNeeded:
+        data = from_arrays({"p": score[at]}, label[at])
+        return plan_rows(data, Plan(()), [parse_rule("brier<=0.19")], None, "rows", **more).planned[0]
+
+    whole = planned(slice(None), made_up=True)
+    assert whole.rows[0] is not None and whole.likely == ()
+    pilots = [planned(rng.choice(len(score), rows, replace=False)) for _ in range(60)]
+    ends = [(least or math.inf, most or math.inf) for least, most in (each.likely for each in pilots)]
+    assert np.mean([least <= whole.rows[0] <= most for least, most in ends]) >= 0.85
+    for each, (_, most) in zip(pilots, ends, strict=True):
+        assert math.isinf(most) == (each.interval[0] <= 0.19 <= each.interval[1])
+
+
+def test_a_plan_says_what_its_pilot_leaves_open(decal: Decal, tmp_path: Path) -> None:
+    def plan(rows: int, *rules: str) -> str:
+        (tmp_path / "pilot.csv").write_text("\n".join(["p,y", *(f".{3 + k % 5},{k % 2}" for k in range(rows))]) + "\n")
+        done = decal("plan", "--pilot", "pilot.csv", *(part for rule in rules for part in ("-r", rule)))
+        return " ".join((done.out + done.err).split())
+
+    assert "a pilot of 29 rows does not say how much other rows vary; give a pilot of 30 rows or more" in plan(
+        29, "brier<=.3"
+    )
+    assert "By the pilot's interval, which holds the bound, it may take" in plan(30, "brier<=.28")
+    found = re.search("By the pilot's interval it may take ([0-9]+) to ([0-9]+) rows.", plan(60, "brier<=.35"))
+    assert found is not None and int(found[1]) < int(found[2])
 
 
 def test_a_sample_without_an_interval_shows_nothing() -> None:
@@ -114,7 +162,8 @@ def test_rows_of_few_clusters_are_as_many_as_an_interval_needs(decal: Decal, tmp
     alone, clustered = (valid_json(decal(*line, *more).out)["plans"][0] for more in ((), ("--cluster", "c")))
     assert alone["rows"][0] < 200 and clustered["rows"][0] >= 5 * 1000 / 7
     assert all(power == 0 for rows, power in clustered["curve"] if rows < 5 * 1000 / 7)
-    assert "under 1 %" in decal(*line[:-2], "--cluster", "c").out
+    out = decal(*line[:-2], "--cluster", "c").out
+    assert "under 1 %" in out and "Rows of fewer than 5 clusters of equal size have no interval" in out
 
 
 @pytest.mark.ci

@@ -14,6 +14,7 @@ from decal_cli.render.cells import by_words, left, reasons, table
 from decal_cli.render.results.opening import told
 from decal_cli.render.results.source import Provenance, WrittenResult, source_lines
 from decal_cli.render.schema import Document, Records, View, data_of, of
+from decal_cli.tables.design import MIN_CLUSTERS
 
 
 class PlannedRest(View):
@@ -41,6 +42,9 @@ class PlannedRows(WrittenResult):
             told_all = plan.asked > 1 and not plan.unknown and most.rows[0] is not None
             rest = " Nothing else that was asked needs more." if told_all else ""
             yield Paragraph(_sentence(most, pilot.rows, clusters) + rest)
+            if most.likely and most.rows[0] is not None:
+                holds = ", which holds the bound," if most.likely[1] is None else ""
+                yield Paragraph(f"By the pilot's interval{holds} it may take {_likely(most)} rows.")
 
             def rows(k: int) -> Callable[[RowsNeeded], str]:
                 return lambda each: DASH if each.rows[k] is None else f"{each.rows[k]:,}"
@@ -51,6 +55,7 @@ class PlannedRows(WrittenResult):
                     (left("to", wraps=True, most=48), "what"),
                     (Column("in the pilot", breaks=(12, 8)), lambda each: by_words(told(each.value, each.interval))),
                     *((f"rows, {percent(power)}", rows(k)) for k, power in enumerate(POWERS)),
+                    any(each.likely for each in plan.planned) and ("likely", _likely),
                 ],
             )
         yield from reasons(plan.unknown)
@@ -58,6 +63,10 @@ class PlannedRows(WrittenResult):
             if each.curve:
                 bars = (Bar(f"{rows:,}", chance_words(power), power) for rows, power in each.curve)
                 yield Bars(f"How often so many rows {each.what}", "rows", "power", bars)
+        if clusters.number is not None and any(not power for each in plan.planned for _, power in each.curve):
+            yield Notes(
+                (f"Rows of fewer than {MIN_CLUSTERS} clusters of equal size have no interval: they show nothing.",)
+            )
         alike = "" if clusters.number is None else ", and to come in more clusters of about as many rows"
         like = f"Pilot: {plan.pilot}. A plan is as good as its pilot: rows are taken to be like those{alike}."
         yield Notes((like,), quiet=True)
@@ -73,6 +82,14 @@ class PlannedRows(WrittenResult):
         for each in self.plan.planned:
             for power, rows in zip(POWERS, each.rows, strict=True):
                 yield [each.what, each.metric, each.value, *each.interval, power, rows]
+
+
+def _likely(needed: RowsNeeded) -> str:
+    """The rows that the pilot's interval allows for the first power; where it holds the bound, there is no most."""
+    least, most = needed.likely or (None, None)
+    if least is None:
+        return DASH if needed.likely else ""
+    return f"{least:,} or more" if most is None else f"{least:,} to {most:,}" if most > least else f"{least:,}"
 
 
 def _sentence(needed: RowsNeeded, rows: int, clusters: Clustering) -> str:
