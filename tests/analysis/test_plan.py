@@ -50,7 +50,7 @@ def test_planned_rows_show_it_as_often_as_planned(auc: float, prevalence: float,
 @pytest.mark.parametrize("pilot", [300, 30_000])
 @pytest.mark.parametrize(("share", "bound"), [(0.9, 0.8), (0.1, 0.2), (0.97, 0.9), (0.7, 0.5), (0.6, 0.5)])
 def test_rows_count_that_an_interval_is_longer_at_the_bound(share: float, bound: float, pilot: int) -> None:
-    """Of a share of .97, samples near .9 have an interval almost twice as long: the power is that of binomial numbers."""
+    """Of a share of .97, samples near .9 have an interval almost twice as long; power by binomial numbers."""
     rows = Reach.to_bound(pilot, share, wilson(share, pilot, 0.95), bound, 0.95, math.inf).needed()
     assert rows is not None
     counts = np.arange(rows + 1)
