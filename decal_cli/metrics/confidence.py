@@ -175,7 +175,7 @@ class Reach(NamedTuple):
     def to_bound(
         cls, rows: float, value: float, interval: Interval, bound: float, confidence: float, clusters: float
     ) -> Reach:
-        """That of an interval of so many rows, whose value lies on the side of the bound where it is to end.
+        """The reach of an interval of so many rows, whose value lies on the side of the bound where it is to end.
 
         An interval that reaches further towards the bound than away from it is longer the nearer a sample is to it: its
         square is taken to grow evenly, as that of a share nearly does.
