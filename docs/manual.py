@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from decal_cli.commands import help
@@ -13,6 +15,11 @@ from decal_cli.errors import Exit
 from decal_cli.version import __version__
 from docs.pages import ROOT, made_anew
 from docs.schema import schema_text
+
+SETTINGS = (
+    "Values of options, in the current folder or the nearest one above it that has such a file; [tool.decal] of "
+    "pyproject.toml is read where there is none. Options on the line win."
+)
 
 
 def command_tree() -> Any:
@@ -31,7 +38,8 @@ def man_pages() -> dict[str, str]:
     pages = {"decal.1": _page("decal", tree, see=[f"decal-{name}" for name in names], commands=tree.commands)}
     for name, command in tree.commands.items():
         others = [f"decal-{other}" for other in names if other != name]
-        pages[f"decal-{name}.1"] = _page(f"decal {name}", command, see=["decal", *others], metrics=name == "metrics")
+        types = tree.commands.data[name].function.__annotations__
+        pages[f"decal-{name}.1"] = _page(f"decal {name}", command, ["decal", *others], types, metrics=name == "metrics")
     return pages
 
 
@@ -49,7 +57,15 @@ def main(arguments: list[str]) -> int:
     return 1 if stale and "--check" in arguments else 0
 
 
-def _page(title: str, command: Any, see: list[str], commands: Any = None, metrics: bool = False) -> str:
+def _page(
+    title: str,
+    command: Any,
+    see: list[str],
+    types: Mapping[str, str] = MappingProxyType({}),
+    commands: Any = None,
+    metrics: bool = False,
+) -> str:
+    """A page. types: of the command's parameters and of what it returns, as they are declared."""
     name = title.replace(" ", "-")
     lines = [f'.TH "{name.upper()}" 1 "" "decal {__version__}" "decal manual"']
     lines += [".SH NAME", _roff(f"{name} - {help.summary(command)}")]
@@ -70,7 +86,10 @@ def _page(title: str, command: Any, see: list[str], commands: Any = None, metric
         for metric in METRICS.values():
             shown = ", ".join(parameter.shown for parameter in metric.parameters)
             lines.append(_item(metric.name + (f"({shown})" if shown else ""), metric.summary))
-    lines += [".SH EXIT STATUS", *(_item(str(code.value), code.meaning) for code in Exit)]
+    codes = [code for code in Exit if commands or types.get("return") == "Exit" or code is not Exit.GATE_FAILED]
+    lines += [".SH EXIT STATUS", *(_item(str(code.value), code.meaning) for code in codes)]
+    if commands or any("Data" in each for each in types.values()):
+        lines += [".SH FILES", _item("decal.toml", SETTINGS)]
     lines += [".SH EXAMPLES", ".nf", *(f".B {_roff(example)}" for example in help.examples(command)), ".fi"]
     lines += [".SH SEE ALSO", *(f".BR {_roff(other)} (1){',' if other != see[-1] else ''}" for other in see)]
     return "\n".join(lines) + "\n"

@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from decal_cli.analysis.evaluate import MetricReport, Plan, Report
-from decal_cli.api.asking import Asked
+from decal_cli.api.asking import Asked, Origin
 from decal_cli.api.frames import LIBRARIES, Library, frame_of, in_library
 from decal_cli.api.nouns import Data, Paths, Table
 from decal_cli.api.words import one_of, spoken
 from decal_cli.data.arrays import is_table
-from decal_cli.data.output import as_table, write_whole
+from decal_cli.data.output import as_table, check_not_read, write_whole
 from decal_cli.declarations.spec import near
 from decal_cli.errors import DecalError
 from decal_cli.hints import Verb
@@ -61,7 +61,7 @@ class Answer:
     """
 
     result: Any
-    library: Library
+    origin: Origin
 
     @property
     def one_line(self) -> str:
@@ -79,7 +79,7 @@ class Answer:
 
     def _named(self, library: Library | None) -> Library:
         """The library that is asked for, by default that of the data. Errors: DecalError."""
-        return self.library if library is None else one_of("library", library, LIBRARIES)  # type: ignore[return-value]
+        return self.origin.library if library is None else one_of("library", library, LIBRARIES)  # type: ignore[return-value]
 
     @spoken
     def to_dict(self) -> dict[str, Any]:
@@ -94,8 +94,12 @@ class Answer:
 
     @spoken
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the answer to a file, in the format that its suffix names: .html, .json, .csv, .md and others."""
+        """Write the answer to a file, in the format that its suffix names: .html, .json, .csv, .md and others.
+
+        Errors: DecalError, where the file is one of those that were read.
+        """
         name = os.fspath(path)
+        check_not_read(name, self.origin.files)
         write_whole(name, as_bytes(self.result, format_for(None, name, offered(faces_of(self.result)))), "output")
 
     def __str__(self) -> str:
@@ -473,6 +477,7 @@ class FitAnswer(Answer):
 
         name = os.fspath(path)
         format_for(None, name, ["json"], "model file")
+        check_not_read(name, self.origin.files, "model file")
         write_whole(name, to_text(self.model).encode(), "model file")
 
 

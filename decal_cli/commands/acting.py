@@ -25,6 +25,7 @@ from decal_cli.commands.writing import emit
 from decal_cli.declarations.option import argument, keys_of, option
 from decal_cli.errors import DecalError
 from decal_cli.render.formats import format_for
+from decal_cli.roles import ROW_UTILITIES
 from decal_cli.task import SPELLINGS
 
 
@@ -57,7 +58,7 @@ def fit(
 
     Example: decal fit isotonic calibration.parquet --score p --label y --threshold 0.3 -o model.json
     """
-    from decal_cli.data.output import check_new, check_not_read
+    from decal_cli.data.output import check_new
     from decal_cli.data.words import file_word
     from decal_cli.learn.methods import METHODS
 
@@ -69,8 +70,6 @@ def fit(
         )
     format_for(None, model, ["json"], "model file")
     check_new(model, "model file", force)
-    tests: Any = data.test or []
-    check_not_read(model, tests, "model file")
     answer = decal_cli.fit(data, decision, method=method, costs=costs, statistics=statistics)
     answer.save_model(model)
     answer.result.path = model
@@ -117,7 +116,9 @@ def study(
         Decision,
         {
             **WITHOUT_TERMS,
-            **dict.fromkeys(("threshold", "cost_fp", "cost_fn", "odds", "decision_threshold")),
+            # A study is over t*, or of one utility that all rows share.
+            **dict.fromkeys(("threshold", "cost_fp", "cost_fn", "odds", "decision_threshold", "capacity", "per")),
+            **dict.fromkeys(ROW_UTILITIES),
             "utility": "Study this one task in place of thresholds: a utility of more than two actions, or with a "
             "column for each of several classes.",
             "cost_matrix": "The same as costs.",

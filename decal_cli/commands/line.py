@@ -87,7 +87,9 @@ def flat(command: Callable[..., Any], panel: str) -> tuple[Callable[..., None], 
             each = replace(each, help=texts[key]) if key in texts else _repeatable(each)
             if each.help is not None and command.__name__ in (each.verbs or (command.__name__,)):
                 offered[key] = each
-    offered = {key: replace(each, help=_of_these(each.help, offered)) for key, each in offered.items()}
+    offered = {
+        key: replace(each, help=_of_these(each.help, offered, command.__name__)) for key, each in offered.items()
+    }
 
     def spread(**given: Any) -> None:
         # Imported late: help needs none of it; and where memory is limited, the largest part of it must come first.
@@ -112,9 +114,10 @@ def flat(command: Callable[..., Any], panel: str) -> tuple[Callable[..., None], 
     return spread, {_name(each): _help(each, first=True) for each in offered.values() if each.brief}
 
 
-def _of_these(help: str, offered: Mapping[str, Option]) -> str:
-    """The help of an option without further sentences on options that the command does not have."""
+def _of_these(help: str, offered: Mapping[str, Option], verb: str) -> str:
+    """The help of an option without further sentences on other verbs, or on options that the command does not have."""
     first, *others = re.split(r"(?<=\.) ", help)
+    others = [each for each in others if not re.match(f"With `(?!{verb}`)", each)]
     known = (
         each for each in others if all(isinstance(hint, Verb) or hint.option in offered for hint in hints_in(each))
     )
@@ -202,6 +205,7 @@ def _filled(
         if "files" in offered:
             source = _source(said, settings, Halvings not in kinds.values())
         known, blamed = _known(said, settings), partial(settings.blamed, said)
+    _check_not_read(said, source)
     with blamed():
         taken = {name: said if kind is GivenOptions else _noun(kind, known, source) for name, kind in kinds.items()}
     for name, each in own.items():
@@ -240,7 +244,6 @@ def _source(line: GivenOptions, settings: Settings, pipes: bool) -> Any:
     """The engine or the files of the line, else standard input if something is piped in, else the settings' files."""
     # Imported late: most lines need no engine.
     from decal_cli.data.large.engines.connections import refuse_as_file
-    from decal_cli.data.output import check_not_read
 
     files = line.get("files", [])
     if "engine" in line or "query" in line:
@@ -259,9 +262,19 @@ def _source(line: GivenOptions, settings: Settings, pipes: bool) -> Any:
         )
     for path in paths:
         refuse_as_file(path)
-    for key in ("output", "state", "write_splice"):
-        check_not_read(line.get(key), paths, key.replace("_", " "))
     return paths
+
+
+def _check_not_read(line: GivenOptions, source: Any) -> None:
+    written = [key for key in ("output", "state", "write_splice") if key in line]
+    if written:
+        from decal_cli.api.asking import paths_of
+        from decal_cli.data.output import check_not_read
+
+        given = [source, *(line.get(key) for key in ("reference", "test", "pilot"))]
+        paths = [path for each in given for path in paths_of(each)]
+        for key in written:
+            check_not_read(line[key], paths, key.replace("_", " "))
 
 
 def piped_in() -> BinaryIO | None:

@@ -58,11 +58,13 @@ def check_writable(path: str, what: str) -> None:
 
 
 def check_not_read(output: str | None, paths: Sequence[str], what: str = "output") -> None:
-    """Raise a DecalError where a result would take the place of what it is made from."""
+    """Raise a DecalError where a result would take the place of what it is made from: a file, or one of a folder."""
     if not (output and os.path.exists(output)):
         return
+    above = Path(output).resolve().parents
     for path in paths:
-        if os.path.exists(path) and os.path.samefile(path, output):
+        within = os.path.isdir(path) and Path(path).resolve() in above
+        if within or (os.path.exists(path) and os.path.samefile(path, output)):
             raise DecalError(f"{what} {output} is one of the files to be read", "write elsewhere")
 
 

@@ -61,6 +61,21 @@ def test_an_answer_is_short_to_look_at_and_whole_on_request(verb: str, tmp_path:
         assert pickle.loads(pickle.dumps(answer)).predictions().equals(answer.predictions())
 
 
+def test_an_answer_is_not_saved_over_what_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("rows.csv", "others.csv", "rows.json"):
+        (tmp_path / name).write_bytes(BINARY.read_bytes())
+    answer = decal.evaluate("rows.csv", **COLUMNS, reference="others.csv")
+    model = decal.fit("rows.json", **COLUMNS, method="threshold")
+    monkeypatch.chdir("/")
+    saves = {answer.save: ("rows.csv", "others.csv"), model.save: ("rows.json",), model.save_model: ("rows.json",)}
+    for save, name in ((save, name) for save, names in saves.items() for name in names):
+        with pytest.raises(decal.DecalError, match="is one of the files to be read; write elsewhere"):
+            save(tmp_path / name)
+        assert (tmp_path / name).read_bytes() == BINARY.read_bytes()
+    answer.save(tmp_path / "rows.json")
+
+
 @pytest.mark.ci
 def test_another_process_reads_an_answer(tmp_path: Path) -> None:
     answer = decal.evaluate(BINARY, **COLUMNS, features="x*")

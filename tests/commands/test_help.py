@@ -220,6 +220,22 @@ def test_help_sends_nobody_to_an_option_that_the_command_lacks(decal: Decal) -> 
     assert "A total --cost is spread" in " ".join(decal("recommend", "--help-all").text.split())
     for verb in ("online", "sweep", "compare"):
         assert "--cost is" not in " ".join(decal(verb, "--help-all").text.split())
+    study = COMMANDS["study"]
+    offered = {flag for each in study.params for flag in each.opts}
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", " ".join(each.help for each in study.params))) <= offered
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_says_of_a_range_where_one_may_be_given(name: str) -> None:
+    assert any("may be a range" in each.help for each in COMMANDS[name].params) == (name == "recommend")
+
+
+def test_man_pages_name_the_settings_file_and_a_failed_gate_where_there_are_such() -> None:
+    pages = manual.man_pages()
+    unset = {f"decal-{name}.1" for name in ("apply", "demo", "methods", "metrics", "plan")}
+    assert {name for name, text in pages.items() if ".SH FILES\n.TP\n.B decal.toml\n" not in text} == unset
+    judging = {"decal.1", "decal-gate.1", "decal-online.1"}
+    assert {name for name, text in pages.items() if "a gate failed" in text} == judging
 
 
 def test_man_pages_and_the_schema_are_fresh_and_complete() -> None:

@@ -15,6 +15,22 @@ from tests.helpers.command import BINARY, Decal, refusal, valid_json
 LINE = ("evaluate", BINARY, "-s", "p", "-y", "y", "-m", "brier", "-f", "json")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("evaluate", ".", "-t", "0.3"),
+        ("evaluate", BINARY, "-t", "0.3", "--reference", "rows.csv"),
+        ("plan", "-t", "0.3", "--pilot", "rows.csv", "--rule", "brier<=0.3"),
+    ],
+    ids=["folder", "reference", "pilot"],
+)
+def test_no_result_takes_the_place_of_what_is_read(decal: Decal, tmp_path: Path, words: tuple) -> None:
+    (tmp_path / "rows.csv").write_bytes(BINARY.read_bytes())
+    done = decal(*words, "-s", "p", "-y", "y", "-o", "rows.csv")
+    assert "rows.csv is one of the files to be read" in refusal(done)
+    assert (tmp_path / "rows.csv").read_bytes() == BINARY.read_bytes()
+
+
 def test_a_link_stays_and_its_target_is_written(decal: Decal, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "link.json").symlink_to("there/target.json")
