@@ -80,6 +80,8 @@ def spoken(function: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(function)
     def call(*args: P.args, **given: P.kwargs) -> T:
+        # In pytest an error of the user's input points to the user's own line.
+        __tracebackhide__ = True
         if LISTENER.get() == "line":
             return function(*args, **given)
         try:

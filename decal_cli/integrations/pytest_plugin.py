@@ -17,6 +17,7 @@ def decal_gate() -> Callable[..., Any]:
     """
 
     def gate(*given: Any, **fields: Any) -> Any:
+        __tracebackhide__ = True
         # Late: every run of pytest loads this module.
         import decal_cli
 

@@ -185,8 +185,17 @@ class TestTheAction:
         assert done.returncode == 2 and not (tmp_path / "output").exists() and BINARY.exists()
         assert says in (tmp_path / "summary").read_text() and says in done.stdout.partition("::error ")[2]
 
+    @pytest.mark.parametrize(
+        "more", [{"DECAL_COMMENT": "-c.md"}, {"GITHUB_STEP_SUMMARY": "", "GITHUB_OUTPUT": ""}], ids=["dash", "no files"]
+    )
+    def test_what_passes_passes_whatever_files_are_called_and_the_runner_keeps(
+        self, tmp_path: Path, more: dict[str, str]
+    ) -> None:
+        done = self.run_script(tmp_path, "brier<=0.2", **more)
+        assert (done.returncode, done.stderr) == (0, "")
+
     def run_script(
-        self, tmp_path: Path, rules: str, arguments: str = "", junit: str = "gate.xml"
+        self, tmp_path: Path, rules: str, arguments: str = "", junit: str = "gate.xml", **more: str
     ) -> subprocess.CompletedProcess[str]:
         """The step of the action that judges, as a runner runs it; what it writes follows the schemas."""
         (step,) = [each for each in ACTION["runs"]["steps"] if each.get("id") == "gate"]
@@ -199,6 +208,7 @@ class TestTheAction:
             "DECAL_COMMENT": "gate.md",
             "GITHUB_OUTPUT": str(tmp_path / "output"),
             "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+            **more,
         }
         assert set(step["env"]) == {name for name in given if name.startswith("DECAL")}
         path = f"{DECAL.parent}{os.pathsep}{SHELL['PATH']}"
@@ -212,7 +222,7 @@ class TestTheAction:
         )
         if (tmp_path / "output").exists():
             written = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())
-            assert written == {"junit": "gate.xml", "sarif": "sarif/gate.sarif", "comment": "gate.md"}
+            assert written == {"junit": "gate.xml", "sarif": "sarif/gate.sarif", "comment": given["DECAL_COMMENT"]}
             assert follows_the_schema(ElementTree.parse(tmp_path / "gate.xml").getroot())
-            assert (tmp_path / "gate.md").read_text() == (tmp_path / "summary").read_text()
+            assert (tmp_path / given["DECAL_COMMENT"]).read_text() == (tmp_path / "summary").read_text()
         return done
