@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from decal_cli.analysis.evaluate import MetricReport, Plan, Report
-from decal_cli.api.asking import Asked, Origin
+from decal_cli.api.asking import Asked, ReadFrom
 from decal_cli.api.frames import LIBRARIES, Library, frame_of, in_library
 from decal_cli.api.nouns import Data, Paths, Table
 from decal_cli.api.words import one_of, spoken
@@ -61,7 +61,7 @@ class Answer:
     """
 
     result: Any
-    origin: Origin
+    read_from: ReadFrom
 
     @property
     def one_line(self) -> str:
@@ -79,7 +79,7 @@ class Answer:
 
     def _named(self, library: Library | None) -> Library:
         """The library that is asked for, by default that of the data. Errors: DecalError."""
-        return self.origin.library if library is None else one_of("library", library, LIBRARIES)  # type: ignore[return-value]
+        return self.read_from.library if library is None else one_of("library", library, LIBRARIES)  # type: ignore[return-value]
 
     @spoken
     def to_dict(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class Answer:
         Errors: DecalError, where the file is one of those that were read.
         """
         name = os.fspath(path)
-        check_not_read(name, self.origin.files)
+        check_not_read(name, self.read_from.files)
         write_whole(name, as_bytes(self.result, format_for(None, name, offered(faces_of(self.result)))), "output")
 
     def __str__(self) -> str:
@@ -477,7 +477,7 @@ class FitAnswer(Answer):
 
         name = os.fspath(path)
         format_for(None, name, ["json"], "model file")
-        check_not_read(name, self.origin.files, "model file")
+        check_not_read(name, self.read_from.files, "model file")
         write_whole(name, to_text(self.model).encode(), "model file")
 
 

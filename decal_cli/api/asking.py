@@ -44,7 +44,7 @@ ALL, QUICK = "all", "quick"
 """Metrics by one word: every one, or every one that does not take long."""
 
 
-class Origin(NamedTuple):
+class ReadFrom(NamedTuple):
     """Where rows came from: the library that frames of an answer are of, and the files that were read."""
 
     library: Library
@@ -81,11 +81,11 @@ class Asked(NamedTuple):
         return replace(terms, names=task.names) if task and task.names and not terms.names else terms
 
     @property
-    def origin(self) -> Origin:
+    def read_from(self) -> ReadFrom:
         """Where the rows come from; of files their whole paths, since the working directory may change."""
         sources: list[Any] = [self.data.source, self.data.reference, self.data.test]
         paths = [path for each in sources for path in paths_of(Data.of(each).source)]
-        return Origin(library_of(sources[0]), [os.path.abspath(path) for path in paths])
+        return ReadFrom(library_of(sources[0]), [os.path.abspath(path) for path in paths])
 
     @property
     def source(self) -> Any:

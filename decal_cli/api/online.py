@@ -131,7 +131,7 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     evaluation = Evaluation(plan, stream.inputs, stream.columns, stream.guessed, notes, ())
     return OnlineAnswer(
         Replayed(Judged(replay), evaluation, given.terms, judge_online(rules, replay)),
-        given.origin,
+        given.read_from,
         partial(predicted_columns, stream, replay, predictions),
     )
 

@@ -128,7 +128,7 @@ def evaluate(
         reference = against(rows, given.of("reference", other).rows(), plan.level)
     with computing() as progress:
         result = evaluate(rows, plan, progress, regimes=regimes, pack=pack, reference=reference)
-    return EvaluateAnswer(Evaluated(result, bool(named or metrics)), given.origin, rows, plan)
+    return EvaluateAnswer(Evaluated(result, bool(named or metrics)), given.read_from, rows, plan)
 
 
 @spoken
@@ -180,7 +180,7 @@ def recommend(
             recommendation = try_methods(rows, plan, preferences, progress, chosen)
         else:
             recommendation = recommend(rows, plan, preferences, progress)
-    return RecommendAnswer(Recommended(recommendation, terms), given.origin, rows, plan)
+    return RecommendAnswer(Recommended(recommendation, terms), given.read_from, rows, plan)
 
 
 def _over_costs(given: Asked, unknown: Unknown | None, tries: bool) -> RangeAnswer:
@@ -214,7 +214,7 @@ def _over_costs(given: Asked, unknown: Unknown | None, tries: bool) -> RangeAnsw
     plan = replace(first.plan, choices=evidence_choices(False, False))
     with computing() as progress:
         advice = advise_over(rows, plan, first.preferences, unknown, task, progress)
-    return RangeAnswer(Ranged(advice, given.decision.terms), given.origin, rows, advice.evaluation.plan)
+    return RangeAnswer(Ranged(advice, given.decision.terms), given.read_from, rows, advice.evaluation.plan)
 
 
 @spoken
@@ -271,7 +271,7 @@ def gate(
     rows = given.rows(plan.edges, pairs=any(rule.change == "delta" for rule in parsed))
     with computing() as progress:
         outcome = gating.gate(rows, plan, parsed, baseline, progress, undecided, kept.anytime, family)
-    return GateAnswer(Gated(outcome), given.origin, rows, plan)
+    return GateAnswer(Gated(outcome), given.read_from, rows, plan)
 
 
 @spoken
@@ -316,7 +316,7 @@ def compare(
     plan = replace(plan, choices=choices_of(metrics, paired.dataset, plan, shown_choices))
     with computing() as progress:
         result = compare(paired.dataset, plan, progress, ids=paired.ids)
-    return CompareAnswer(Compared(result, given.terms), given.origin, paired.dataset, plan, paired)
+    return CompareAnswer(Compared(result, given.terms), given.read_from, paired.dataset, plan, paired)
 
 
 @spoken
@@ -373,7 +373,7 @@ def sweep(
     plan = plan.for_rows(rows)
     if not (varied or rows.classes or plan.by_row):
         with computing() as progress:
-            return SweepAnswer(Curves(sweeps.swept(rows, plan, grid, progress), terms=terms), given.origin)
+            return SweepAnswer(Curves(sweeps.swept(rows, plan, grid, progress), terms=terms), given.read_from)
     if prior is not None or text != SWEEP_THRESHOLDS:
         raise DecalError(
             f"{Hint('thresholds' if prior is None else 'prior')} is of t*, and a number of the task varies here",
@@ -386,7 +386,7 @@ def sweep(
             in_costs = not {"cost_matrix", "cost_fp"}.isdisjoint(decision.spelled)
             series = sweeps.series_for(rows, plan, varied, in_costs)
         tasks = sweeps.sweep_tasks(rows, plan, series, progress)
-    return VariedAnswer(VariedCurves(tasks, terms=terms), given.origin)
+    return VariedAnswer(VariedCurves(tasks, terms=terms), given.read_from)
 
 
 @spoken
@@ -428,7 +428,7 @@ def report(
     AROUND.get().say(said_before(rows))
     with computing() as progress:
         page = report_page(rows, plan, preferences, progress, terms)
-    return ReportAnswer(page, given.origin, rows, plan)
+    return ReportAnswer(page, given.read_from, rows, plan)
 
 
 @spoken
@@ -474,7 +474,7 @@ def model_card(
         recommendation = recommend(rows, plan, preferences, progress)
         bins = [reliability_bins(part, plan.level) for model in rows.models for _, part in model.rows.by_group()]
     card = Card(recommendation, bins, terms, text_of(given.data.positive))
-    return CardAnswer(card, given.origin, rows, plan)
+    return CardAnswer(card, given.read_from, rows, plan)
 
 
 @spoken
@@ -539,7 +539,7 @@ def fit(
         progress(followed.chosen.key)
         fitting = fits.fit(rows, plan, followed.chosen, test_set, followed.why)
     saved = fits.saved_model(fitting.chosen, fitting.model, fitting.training, rows, plan, bool(given.data.logit))
-    return FitAnswer(FittedPage(fitting, None, given.terms), given.origin, saved, plan)
+    return FitAnswer(FittedPage(fitting, None, given.terms), given.read_from, saved, plan)
 
 
 @spoken
@@ -644,4 +644,4 @@ def study(
     folder, columns = studies.folder_of(os.fspath(halved.folder)), given.columns()
     with AROUND.get().counting() as count:
         result = studies.run(list(dict.fromkeys(paths)), columns, setting, range(halved.seeds), folder, workers, count)
-        return StudyAnswer(Studied(summarise(result)), given.origin, result.notes)
+        return StudyAnswer(Studied(summarise(result)), given.read_from, result.notes)
