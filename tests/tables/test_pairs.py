@@ -167,6 +167,13 @@ def test_every_metric_says_how_its_paired_interval_is_made() -> None:
     assert not any(methods[name] or METRICS[name].interval for name in of_nothing)
 
 
+def test_cells_of_pairs_hold_equal_mass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """64 pairs on a grid of eight scores by eight, in four strips of four cells."""
+    monkeypatch.setattr(pair_tables, "CELLS", 16)
+    a, b = (each.ravel() / 8 for each in np.indices((8, 8)))
+    assert pair_up(a, b, np.arange(64) % 2).cells.n.tolist() == [4] * 16
+
+
 def test_cells_of_pairs_keep_ties(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_tables, "CELLS", 256)
     rng = np.random.default_rng(4)
