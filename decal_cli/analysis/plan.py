@@ -243,7 +243,8 @@ class Sampler:
         """Rows whose interval is so wide."""
         interval = result.interval or (0.0, 0.0)
         value = result.value or 0.0
-        error = self._error(choice, len(self.rows), value, interval, value)._replace(effect=half_width)
+        half = (interval[1] - interval[0]) / 2
+        error = self._error(choice, len(self.rows), value, interval, value)._replace(effect=half_width, half_width=half)
         alone = error.rows * (error.half_width / half_width) ** 2
         rows = error.least(alone, lambda size: error.half_width_of(size) <= half_width)
         return RowsNeeded(what, choice.key, value, interval, True, half_width, (rows,) * len(POWERS), ())

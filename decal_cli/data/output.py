@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from decal_cli.data.formats.sources import files_of
 from decal_cli.data.words import encodable, first_line, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -61,10 +62,8 @@ def check_not_read(output: str | None, paths: Sequence[str], what: str = "output
     """Raise a DecalError where a result would take the place of what it is made from: a file, or one of a folder."""
     if not (output and os.path.exists(output)):
         return
-    above = Path(output).resolve().parents
-    for path in paths:
-        within = os.path.isdir(path) and Path(path).resolve() in above
-        if within or (os.path.exists(path) and os.path.samefile(path, output)):
+    for file in files_of(paths):
+        if os.path.exists(file) and os.path.samefile(file, output):
             raise DecalError(f"{what} {output} is one of the files to be read", "write elsewhere")
 
 

@@ -205,3 +205,15 @@ def test_rows_of_few_clusters_are_the_least_that_are_enough() -> None:
 
     least = next(rows for rows in range(50, 100) if half_width(rows) <= 0.0495)
     assert planned.rows[0] == least == 61
+
+
+def test_a_half_width_is_half_of_the_width_of_an_interval_that_reaches_further_on_one_side() -> None:
+    """Of a metric that depends on the number of rows too: n (w / h)^2 of independent rows, in two digits upwards."""
+    rng = np.random.default_rng(0)
+    score = rng.random(1000)
+    data = from_arrays(score, (rng.random(1000) < score).astype(int))
+    plan = Plan((), BinaryTask.of_threshold(0.3))
+    (*_, planned) = plan_rows(data, plan, [parse_rule("regret_calibration<=1")], 0.002, "pilot").planned[:2]
+    low, high = planned.interval
+    assert high - planned.value > 1.2 * (planned.value - low) and planned.rows[0] is not None
+    assert planned.rows[0] == pytest.approx(1000 * ((high - low) / 2 / 0.002) ** 2, rel=0.1)

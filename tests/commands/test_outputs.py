@@ -31,6 +31,15 @@ def test_no_result_takes_the_place_of_what_is_read(decal: Decal, tmp_path: Path,
     assert (tmp_path / "rows.csv").read_bytes() == BINARY.read_bytes()
 
 
+def test_a_result_is_written_again_where_no_row_is_read(decal: Decal, tmp_path: Path) -> None:
+    """Hidden folders within the folder of the rows are not read."""
+    (tmp_path / "rows.csv").write_bytes(BINARY.read_bytes())
+    for name in ("_out", ".out"):
+        (tmp_path / name).mkdir()
+        for _ in range(2):
+            assert decal("evaluate", ".", "-s", "p", "-y", "y", "-m", "brier", "-o", f"{name}/r.json").code == 0
+
+
 def test_a_link_stays_and_its_target_is_written(decal: Decal, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "link.json").symlink_to("there/target.json")

@@ -99,12 +99,17 @@ def opened(path: str, stdin: BinaryIO | None) -> list[Source]:
 
 def named_once(paths: Sequence[str]) -> Sequence[str]:
     """The paths, by default that of standard input. Errors: DecalError, where a file is named twice."""
-    files = [file for path in paths for file in (_files(path) if os.path.isdir(path) else [path])]
+    files = files_of(paths)
     times = Counter(map(os.path.abspath, files))
     if twice := [file for file in files if times[os.path.abspath(file)] > 1]:
         problem = f"{quote(twice[-1])} is named twice, alone or with a folder that holds it"
         raise DecalError(problem, "name it once: its rows would count twice")
     return paths or ["-"]
+
+
+def files_of(paths: Sequence[str]) -> list[str]:
+    """The files that are read where these are named; of a folder all that it holds but what is hidden."""
+    return [file for path in paths for file in (_files(path) if os.path.isdir(path) else [path])]
 
 
 def columns_in(path: str) -> list[str]:
@@ -137,8 +142,10 @@ def _recognised(source: Raw) -> Source:
     if _INSPECT.match(start) or (head.startswith(ZIP) and source.path.endswith(".eval")):
         raise DecalError(f"{source.shown} is a log of Inspect", f"add {Hint('from', 'inspect')}")
     for engine in ENGINES.values():
-        name, at, magic = engine.magic or (None, 0, b"")
-        if name and head[at:].startswith(magic) and b"\0" in head:
+        if engine.magic is None:
+            continue
+        name, at, magic = engine.magic
+        if head[at:].startswith(magic) and b"\0" in head:
             fix = f"name a table of it: {Hint('engine', repr(f'{engine.name}:{source.shown}?table=NAME'))}"
             raise DecalError(f"{source.shown} is a {name} database", fix)
     for magic, kind in FOREIGN.items():
