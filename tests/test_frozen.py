@@ -59,6 +59,14 @@ SLOW = {
     "tied, page",
     "tied, card",
     "fit boosted, classes",
+    "plan, no pilot",
+    "study",
+    "page, stakes",
+    "card, stakes, time",
+    "comparison, no task, groups",
+    "tied, two models",
+    "advice, world 5, features",
+    "table, parameters, features",
 }
 """Cases of a second and more, each with what quicker ones freeze of its verb and of its capabilities."""
 
