@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -82,6 +82,13 @@ def p_value(value: float, equals: str = "") -> str:
 def percent(share: float) -> str:
     """A share of rows as '2 %', to three digits."""
     return f"{settled(100 * share):.3g} %"
+
+
+def shares_text(shares: float | Mapping[str, float]) -> str:
+    """The share of positives, or of each class, in words."""
+    if isinstance(shares, Mapping):
+        return ", ".join(f"{percent(share)} {name}" for name, share in shares.items())
+    return f"{percent(shares)} positive"
 
 
 def many(count: float, noun: str) -> str:

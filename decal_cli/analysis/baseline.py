@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import MetricSpec, Result, parse
 from decal_cli.metrics.confidence import Interval
-from decal_cli.numbers import many, times
+from decal_cli.numbers import many, shares_text, times
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.selection import limit_text
 from decal_cli.task import ClassDecision, Task, task_of_rows, utility_text
@@ -33,11 +33,34 @@ NO_LIMIT = "none"
 ALIKE = "the same in all rows"
 
 
+class CountedAs(NamedTuple):
+    """What rows are counted as. share: of label 1 in another population, "" where rows tell it. scores: 'moved' to it
+    or 'kept', "" without one. weighted: whether rows have weights.
+    """
+
+    share: str = ""
+    scores: str = ""
+    weighted: bool = False
+
+    @property
+    def text(self) -> str:
+        """All of it, in words."""
+        of_them = f" counted as a population{self.share and ' with '}{self.share}, scores {self.scores}"
+        return f"{'weighted ' * self.weighted}rows{of_them if self.scores else ' as they are'}"
+
+    def same(self, other: CountedAs) -> bool:
+        """Whether values can be compared: shares that rows tell differ by chance, and go with any."""
+        return self[1:] == other[1:] and self.share in ("", other.share)
+
+
 class Circumstances(NamedTuple):
-    """What values depend on besides the task: the capacity, and the utilities of rows that have their own."""
+    """What values depend on besides the task: the capacity, the utilities of rows that have their own, and what rows
+    are counted as.
+    """
 
     capacity: str = NO_LIMIT
     stakes: str = ALIKE
+    counted: CountedAs = CountedAs()
 
 
 UNLIMITED = Circumstances()
@@ -62,6 +85,11 @@ class Baseline:
     confidence: float | None = None
     rows: Dataset | None = None
 
+    def model_for(self, name: str) -> str:
+        """The model that this one is compared with: of the same name, or the only one."""
+        models = {each for each, _ in self.metrics}
+        return next(iter(models)) if len(models) == 1 else name
+
     def model_like(self, name: str) -> Predictions | None:
         """The rows of the same model, or of its only one; None where they are not kept, or it has no such model."""
         models = () if self.rows is None else self.rows.models
@@ -73,6 +101,9 @@ class Baseline:
         """The value and interval of the same model and group, or of its only model; Undefined names what differs."""
         if self.differs:
             raise Undefined(self.differs)
+        if not self.ours.counted.same(self.theirs.counted):
+            both = f"ours are {self.ours.counted.text}; the baseline's are {self.theirs.counted.text}"
+            raise Undefined(f"rows are counted differently: {both}")
         metric = spec.declared
         if metric.decides and self.ours.stakes != self.theirs.stakes:
             both = f"ours are {self.ours.stakes}; the baseline's are {self.theirs.stakes}"
@@ -82,13 +113,28 @@ class Baseline:
         if metric.family in CAPACITY_FAMILIES and self.ours.capacity != self.theirs.capacity:
             both = f"ours is {self.ours.capacity}; the baseline's is {self.theirs.capacity}"
             raise Undefined(f"the capacities differ: {both}")
-        models = {name for name, _ in self.metrics}
-        results = self.metrics.get((next(iter(models)) if len(models) == 1 else model, group), {})
+        model = self.model_for(model)
+        places = {"model": model, "group": group}
+        for at, (what, place) in enumerate(places.items()):
+            known = dict.fromkeys(each[at] for each in self.metrics)
+            if place not in known and place is not None:
+                there = ", ".join(str(each) for each in known if each is not None) or "none"
+                raise Undefined(f"the baseline has no {what} {place!r} (there are: {there})")
+        results = self.metrics.get((model, group), {})
         return _found(spec, {key: each for key, each in results.items() if key.partition("(")[0] == spec.name})
 
     def of_same_rows(self, dataset: Dataset) -> bool:
         """Whether its rows are kept, and are those of all models of the data."""
         return all((kept := self.model_like(each.name)) and same_rows(kept, each) for each in dataset.models)
+
+    def of_another_model(self, models: Iterable[str]) -> Names:
+        """A line for each of these models that is compared with one of another name."""
+        pairs = [(name, self.model_for(name)) for name in models]
+        return tuple(
+            f"{name} is compared with {theirs}, the only model of baseline {self.path}"
+            for name, theirs in pairs
+            if theirs != name and not self.differs
+        )
 
     def note(self, inputs: Sequence[Input]) -> Names:
         """A line where it was computed on other data than these."""
@@ -124,6 +170,8 @@ def baseline_of(document: Any, path: str) -> Baseline:
         intervals = document.get("intervals")
         capacity, per = document.get("capacity"), document.get("columns", {}).get("per")
         limit = NO_LIMIT if capacity is None else limit_text(capacity, per)
+        moved, weighted = document.get("population"), "weight" in document.get("columns", {})
+        of = ("", "") if moved is None else (shares_text(moved["prevalence"]), str(moved["scores"]))
         text = ALIKE if stakes is None else stakes_text(stakes["columns"], stakes["cost_fp"], stakes["cost_fn"])
         return Baseline(
             path,
@@ -144,7 +192,7 @@ def baseline_of(document: Any, path: str) -> Baseline:
                 }
                 for each in document.get("reports", [document])
             },
-            Circumstances(limit, text),
+            Circumstances(limit, text, CountedAs(*of, weighted)),
             confidence=None if intervals is None else float(intervals["confidence"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
@@ -229,7 +277,8 @@ def _data_text(inputs: Sequence[Input]) -> str:
     return ", ".join(map(text, inputs))
 
 
-OTHER_LEVEL = "the baseline has no interval of this confidence"
+NO_INTERVAL = "the baseline holds none of this metric"
+OTHER_LEVEL = "that of the baseline is of another confidence"
 
 
 def drops(
@@ -259,6 +308,11 @@ def drops(
             for report in of_model
         ]
         notes += baseline.note(evaluation.inputs)
+        notes += [
+            f"drop({spec.key}) has no interval: {why}"
+            for spec in choices
+            if (why := reports[-1].results[spec.key].no_interval) in (NO_INTERVAL, OTHER_LEVEL)
+        ]
         if kept is not None:
             notes.append(f"drop(..) is not paired: the rows of {baseline.path} are not these rows")
     return tuple(reports), tuple(notes)
@@ -322,10 +376,10 @@ def _apart(spec: MetricSpec, report: Report, evaluation: Evaluation, baseline: B
         before, ends = baseline.result_of(spec, report.model, report.group, evaluation.decided_by)
     except Undefined as undefined:
         return Result(None, None, undefined.reason)
-    if ends is None or now.interval is None:
-        return _lost(spec, before, now.value, None)
-    if baseline.confidence != evaluation.plan.confidence:
-        return replace(_lost(spec, before, now.value, None), no_interval=OTHER_LEVEL)
+    if now.interval is None or ends is None or baseline.confidence != evaluation.plan.confidence:
+        why = now.no_interval if now.interval is None else NO_INTERVAL if ends is None else OTHER_LEVEL
+        lost = _lost(spec, before, now.value, None)
+        return replace(lost, no_interval=lost.no_interval or why)
     apart = now.value - before
     low = apart - math.hypot(now.value - now.interval[0], ends[1] - before)
     high = apart + math.hypot(now.interval[1] - now.value, before - ends[0])

@@ -10,7 +10,16 @@ from typing import Literal
 
 import numpy as np
 
-from decal_cli.analysis.baseline import ALIKE, NO_LIMIT, Baseline, Circumstances, drops, first_changed, same_rows
+from decal_cli.analysis.baseline import (
+    ALIKE,
+    NO_LIMIT,
+    Baseline,
+    Circumstances,
+    CountedAs,
+    drops,
+    first_changed,
+    same_rows,
+)
 from decal_cli.analysis.compare import compare
 from decal_cli.analysis.described import clustering
 from decal_cli.analysis.evaluate import Evaluation, MetricReport, Plan, Progress, Report, evaluate, with_lists
@@ -25,6 +34,7 @@ from decal_cli.metrics import Inputs, MetricSpec, Result
 from decal_cli.metrics.confidence import INDEPENDENT, Clustering, Interval, Reach, quantile
 from decal_cli.metrics.inputs import decisions_on
 from decal_cli.metrics.measure import estimate_of
+from decal_cli.numbers import shares_text
 from decal_cli.sequential.betting import Bounded, look
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.units import Estimate
@@ -119,7 +129,13 @@ def gate(
         differences = paired.contests
     if baseline is not None:
         stakes = evaluation.by_row.text if evaluation.by_row else ALIKE
-        baseline = replace(baseline, ours=Circumstances(evaluation.limit or NO_LIMIT, stakes))
+        moved = evaluation.population
+        scores = "" if moved is None else "kept" if moved.kept else "moved"
+        share = shares_text(moved.prevalence) if moved is not None and moved.known else ""
+        counted = CountedAs(share, scores, "weight" in evaluation.columns)
+        baseline = replace(baseline, ours=Circumstances(evaluation.limit or NO_LIMIT, stakes, counted))
+        if any(rule.baseline or rule.change == "drop" for rule in rules):
+            notes += baseline.of_another_model(model.name for model in dataset.models)
         if any(rule.baseline for rule in rules) and not baseline.of_same_rows(dataset):
             notes += baseline.note(evaluation.inputs)
         if lost := choices_of([rule for rule in rules if rule.change == "drop"]):
@@ -141,6 +157,9 @@ def gate(
         of_what = "any rule that holds fails clearly" if family == "holm" else "a rule that holds fails clearly"
         looks = " at any look, of all looks at these rows in the order of the file," if anytime else ""
         rest = "" if undecided == "pass" else "; what is not shown fails as well, which this does not count"
+        by_value = (row for row in rows if row.value is not None and row.chance is None)
+        if apart := dict.fromkeys(row.rule for row in by_value if not by_text[row.rule].counted):
+            rest += f"; {', '.join(apart)} is judged by its value, which this does not count"
         if anytime and any(model.rows.cluster is not None for model in dataset.models):
             rest += "; values are means of clusters, each of which counts once, when it is over"
         notes += (f"the chance that {of_what}{looks} is at most {100 * (1 - plan.confidence):.3g} %{rest}",)
@@ -350,7 +369,8 @@ def _value(rule: Rule, reports: Sequence[MetricReport]) -> float:
     if not rule.needs_interval:
         return max(values)
     if result.interval is None:
-        raise Undefined(f"{rule.measure} has no interval here")
+        why = f": {result.no_interval}" if result.no_interval else ""
+        raise Undefined(f"{rule.measure} has no interval here{why}")
     return result.interval[1 if rule.over == "upper" else 0]
 
 

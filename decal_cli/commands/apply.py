@@ -19,8 +19,7 @@ from decal_cli.data.words import enumerated
 from decal_cli.errors import DecalError
 from decal_cli.learn.method import DECISION, THRESHOLD
 from decal_cli.learn.model_file import Saved, from_text
-from decal_cli.numbers import many
-from decal_cli.render.results.source import shares_text
+from decal_cli.numbers import many, shares_text
 
 Part: TypeAlias = tuple[Batch, Mapping[str, Any]]
 """A batch of rows, and the columns that are added to it, by name."""

@@ -1,5 +1,7 @@
 """Drops since a baseline: paired where its rows are kept, oriented so that a loss is above 0."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -65,6 +67,60 @@ def test_a_metric_that_is_best_at_1_loses_by_its_distance(before: float, now: fl
     report = decal.evaluate(then, metrics="observed_expected")
     (row,) = decal.gate(rows, rules="drop(observed_expected)<=0.5", baseline=report).outcomes
     assert row.value == pytest.approx(lost)
+
+
+WITH_WEIGHTS = {**frame(TRUTH), "w": [1.0, 2.0] * (T // 2)}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "theirs"),
+    [
+        ({"prevalence": 0.05}, {}, "ours are rows as they are; .* a population with 5 % positive, scores moved"),
+        ({"prevalence": 0.05}, {"prevalence": 0.06}, "with 6 % positive, scores moved; .* with 5 % positive"),
+        ({"prevalence": 0.05, "keep_scores": True}, {"prevalence": 0.05}, "scores moved; .* scores kept"),
+        ({"weight": "w"}, {}, "ours are rows as they are; the baseline's are weighted rows as they are"),
+    ],
+)
+@pytest.mark.parametrize("rule", ["brier<=baseline+1", "drop(auc)<=1"])
+def test_a_baseline_whose_rows_are_counted_otherwise_is_not_compared(
+    before: dict[str, object], now: dict[str, object], theirs: str, rule: str
+) -> None:
+    """In 5 % of label 1 a Brier score is several times smaller: every rule passed, or failed, for that alone."""
+    report = decal.evaluate(WITH_WEIGHTS, 0.3, score="p", label="y", metrics="brier,auc", **before)
+    (row,) = decal.gate(frame(NOISY), 0.3, rules=rule, baseline=report.to_dict(), **now).outcomes
+    assert row.passed is None and re.search(f"rows are counted differently: .*{theirs}", row.reason)
+    assert decal.gate(WITH_WEIGHTS, 0.3, score="p", label="y", rules=rule, baseline=report.to_dict(), **before).passed
+
+
+def test_shares_that_rows_tell_differ_by_chance_and_are_compared() -> None:
+    half = frame(TRUTH, slice(0, 1500))
+    report = decal.evaluate(half, 0.3, metrics="brier", sampled_negatives=0.1).to_dict()
+    rules = {"rules": "brier<=baseline+1", "baseline": report}
+    assert decal.gate(frame(NOISY), 0.3, sampled_negatives=0.1, **rules).passed
+    assert decal.gate(frame(NOISY), 0.3, sampled_negatives=0.1, keep_scores=True, **rules).passed is None
+
+
+def test_a_baseline_of_another_model_is_named() -> None:
+    old, two = ({f"p_{name}": TRUTH.tolist() for name in names} | frame(NOISY) for names in ("a", "ab"))
+    for rule in ("brier<=baseline+1", "drop(brier)<=1"):
+        kept = decal.evaluate(old, score="p_a", label="y", metrics="brier")
+        for baseline in (kept, kept.to_dict()):
+            answer = decal.gate(frame(NOISY), score="p", label="y", rules=rule, baseline=baseline)
+            (note,) = (each for each in answer.to_dict()["notes"] if "model" in each)
+            assert note == "p is compared with p_a, the only model of baseline given"
+        several = decal.evaluate(two, score="p_*", label="y", metrics="brier").to_dict()
+        (row,) = decal.gate(frame(NOISY), score="p", label="y", rules=rule, baseline=several).outcomes
+        assert row.passed is None and row.reason.endswith("the baseline has no model 'p' (there are: p_a, p_b)")
+
+
+def test_why_a_drop_has_no_interval_is_said() -> None:
+    for given, why in (({"confidence": 0.9}, "is of another confidence"), ({"intervals": False}, "holds none of this")):
+        report = decal.evaluate(frame(TRUTH), 0.3, metrics="brier", **given).to_dict()
+        rules = ["drop(brier)<=0.5", "upper(drop(brier))<=0.5"]
+        answer = decal.gate(frame(NOISY), 0.3, rules=rules, baseline=report)
+        value, end = answer.outcomes
+        assert value.passed and end.passed is None and why in end.reason
+        assert any(why in note for note in answer.to_dict()["notes"])
 
 
 def test_a_rule_that_lacks_features_or_a_decision_names_one_that_can_be_judged() -> None:

@@ -395,6 +395,15 @@ def test_holm_keeps_what_is_clear_by_itself_only_where_all_are(decal: Decal, rul
     assert 0.05 / 41 < together["chance"] < 0.025
 
 
+def test_holm_names_what_it_does_not_count(decal: Decal) -> None:
+    """Of many groups that are alike the worst is often over a bound that holds for each."""
+    rules = ("-r", "max(brier)<=.9", "-r", "rows>=1", "-r", "brier<=.9")
+    (note,) = json.loads(decal("gate", *NAMED, "--group", "group", *rules, "--family", "holm", "-f", "json").out)[
+        "notes"
+    ]
+    assert note.endswith("; max(brier)<=.9 is judged by its value, which this does not count")
+
+
 def test_what_a_sequence_watches_is_each_rows_part_of_the_metric() -> None:
     """A loop over rows says the same; the range is the one that was known before the rows."""
     rng = np.random.default_rng(2)

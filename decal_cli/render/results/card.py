@@ -15,7 +15,7 @@ from decal_cli.data.words import grouped, quote
 from decal_cli.declarations.document import Limit, Some, Words
 from decal_cli.hints import Verb
 from decal_cli.metrics import named
-from decal_cli.numbers import DASH, bracketed, many, percent, plain
+from decal_cli.numbers import DASH, bracketed, many, percent, plain, shares_text
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import counted, left, number, table
 from decal_cli.render.results.advised import AdvisedModel, advice_table, advised_in
@@ -28,7 +28,6 @@ from decal_cli.render.results.source import (
     Provenance,
     WrittenResult,
     listed,
-    shares_text,
     shortened,
     source_lines,
     without_limit_lines,

@@ -11,11 +11,11 @@ from decal_cli.hints import Verb
 from decal_cli.learn.method import Kind
 from decal_cli.learn.models import note_of
 from decal_cli.metrics import parse
-from decal_cli.numbers import Interval, bounds, bracketed, many
+from decal_cli.numbers import Interval, bounds, bracketed, many, shares_text
 from decal_cli.render.blocks import Blocks, Facts, Notes, Paragraph
 from decal_cli.render.cells import better, left, reasons, table
 from decal_cli.render.results.comparison import difference_cell
-from decal_cli.render.results.source import Provenance, WrittenResult, shares_text, source_lines
+from decal_cli.render.results.source import Provenance, WrittenResult, source_lines
 from decal_cli.render.schema import Document, View, data_of, of
 from decal_cli.render.terms import PLAIN, StatedTerms
 

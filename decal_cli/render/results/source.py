@@ -16,7 +16,7 @@ from decal_cli.declarations.document import Above, Absent, Count, Inside, Limit,
 from decal_cli.hints import Hint, said
 from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import RESAMPLES
-from decal_cli.numbers import Interval, many, percent, plain
+from decal_cli.numbers import Interval, many, plain, shares_text
 from decal_cli.render.blocks import Block, Blocks, Lines, Signature
 from decal_cli.render.schema import Document, View, of
 from decal_cli.render.terms import PLAIN, StatedTerms
@@ -226,13 +226,6 @@ def limited_actions(evaluation: Evaluation) -> str | None:
     if task is not None and task.two_actions is None:
         return f"another action than {task.taken[0]!r}"
     return None if by_row is None or by_row.to_act_or_not else "another action than the first"
-
-
-def shares_text(shares: float | dict[str, float]) -> str:
-    """The share of positives, or of each class, in words."""
-    if isinstance(shares, dict):
-        return ", ".join(f"{percent(share)} {name}" for name, share in shares.items())
-    return f"{percent(shares)} positive"
 
 
 def listed(names: str | Sequence[str]) -> str:
