@@ -271,7 +271,7 @@ def _check_not_read(line: GivenOptions, source: Any) -> None:
         from decal_cli.api.asking import paths_of
         from decal_cli.data.output import check_not_read
 
-        given = [source, *(line.get(key) for key in ("reference", "test", "pilot"))]
+        given = [source, *(line.get(key) for key in ("reference", "test", "pilot", "baseline"))]
         paths = [path for each in given for path in paths_of(each)]
         for key in written:
             check_not_read(line[key], paths, key.replace("_", " "))

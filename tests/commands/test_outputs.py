@@ -21,8 +21,9 @@ LINE = ("evaluate", BINARY, "-s", "p", "-y", "y", "-m", "brier", "-f", "json")
         ("evaluate", ".", "-t", "0.3"),
         ("evaluate", BINARY, "-t", "0.3", "--reference", "rows.csv"),
         ("plan", "-t", "0.3", "--pilot", "rows.csv", "--rule", "brier<=0.3"),
+        ("gate", BINARY, "-t", "0.3", "--baseline", "rows.csv", "--rule", "drop(brier)<=0.3"),
     ],
-    ids=["folder", "reference", "pilot"],
+    ids=["folder", "reference", "pilot", "baseline"],
 )
 def test_no_result_takes_the_place_of_what_is_read(decal: Decal, tmp_path: Path, words: tuple) -> None:
     (tmp_path / "rows.csv").write_bytes(BINARY.read_bytes())
