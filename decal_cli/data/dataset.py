@@ -225,7 +225,7 @@ def dataset(sources: Sequence[Source], chosen: Chosen) -> Dataset:
         period = periods(parts, chosen.per, chosen)
     time = None
     if chosen.time:
-        time, _ = times_of(parts, chosen.time)
+        time = times_of(parts, chosen.time)[0]
         if len(time) and time.min() == time.max():
             raise DecalError(f"{parts.of_column(chosen.time)}: every time is the same", "name another column")
     amounts, of_all = amounts_of(parts, chosen), parts.incomplete

@@ -123,10 +123,12 @@ def stream_of(sources: Sequence[Source], columns: Columns, arrival: str, with_sc
         drop(cluster == NO_GROUP, "missing cluster")
     if not kept[:labelled].any():
         raise DecalError(f"{parts.shown}: no row {'with a label ' if kept.any() else ''}is left", "name other columns")
-    time, clock = _time(parts, chosen.time, kept)
+    time, clock, moved = _time(parts, chosen.time, kept)
+    if moved:
+        notes.append(f"times of {chosen.time} are shown, and cut into windows, in UTC")
     arrived = time
     if arrival:
-        arrived, of_arrival = times_of(parts, arrival)
+        arrived, of_arrival, _ = times_of(parts, arrival, labelled)
         if of_arrival != clock:
             raise DecalError(
                 f"{parts.of_column(arrival)} holds {of_arrival}, and time is counted in {clock}",
@@ -170,11 +172,11 @@ def _chosen(sources: Sequence[Source], columns: Columns, arrival: str, with_scor
     return chosen
 
 
-def _time(parts: Origin, name: str, kept: NDArray[np.bool_]) -> tuple[NDArray[Any], Clock]:
-    """The time of all rows. Errors: DecalError, where it goes back among those that are kept, (T,)."""
+def _time(parts: Origin, name: str, kept: NDArray[np.bool_]) -> tuple[NDArray[Any], Clock, bool]:
+    """What `times_of` says of all rows. Errors: DecalError, where time goes back among those that are kept, (T,)."""
     if not name:
-        return np.arange(parts.n_rows), "rows"
-    time, clock = times_of(parts, name)
+        return np.arange(parts.n_rows), "rows", False
+    time, clock, moved = times_of(parts, name)
     rows = np.flatnonzero(kept)
     back = np.flatnonzero(np.diff(time[rows]) < 0)
     if len(back):
@@ -184,10 +186,10 @@ def _time(parts: Origin, name: str, kept: NDArray[np.bool_]) -> tuple[NDArray[An
             f" {shown_time(time[before], clock)}",
             f"sort the rows by {name}",
         )
-    return time, clock
+    return time, clock, moved
 
 
 def read_times(source: Source, name: str) -> tuple[NDArray[Any], Clock]:
     """The times of all rows of one input. Errors: DecalError, where they go back."""
     parts = Origin([Part(source, source.load({name: "typed"}), 0)])
-    return _time(parts, name, np.ones(parts.n_rows, dtype=bool))
+    return _time(parts, name, np.ones(parts.n_rows, dtype=bool))[:2]

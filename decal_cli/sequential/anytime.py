@@ -124,7 +124,7 @@ class RunningSums(Resumable):
         """The mean of so many differences, and what covers its expectation with probability 1 - alpha at any time."""
         sums = Sums(np.array([count]), np.array([self.total]), np.array([self.squares]), self.width)
         mean, low, high = (float(each[0]) for each in sums.sequence(alpha))
-        return mean, (low, high)
+        return mean, (max(low, -self.reach), min(high, self.reach))
 
     def _check_sums(self, count: int) -> None:
         consistent(

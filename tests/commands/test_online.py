@@ -331,6 +331,42 @@ def test_rows_without_labels_are_scored_as_the_replay_later_does(decal: Decal, t
         assert scored[name].to_pylist() == replayed[name].to_pylist(), name
 
 
+def test_labels_that_are_not_known_yet_lack_the_time_at_which_they_came(decal: Decal, tmp_path: Path) -> None:
+    """As a file has them that is written before they come: their rows are predicted as if they came at the very end."""
+    known = columns_of()
+    known["y"] = [*known["y"][:400], *[""] * (N_STATE - 400)]
+    columns = {}
+    for name, never in (("open", ""), ("never", "2200-01-01")):
+        path = write_stream(tmp_path / f"{name}.csv", {**known, "came": [*known["came"][:400], *[never] * 200]})
+        assert decal("online", path, *ON_LINE, "--delay", "came", "-o", f"{name}.parquet").code == 0
+        columns[name] = pq.read_table(tmp_path / f"{name}.parquet").to_pydict()
+    assert columns["open"] == columns["never"]
+    lacking = {**known, "came": ["", *known["came"][1:]]}
+    error = refusal(decal("online", write_stream(tmp_path / "first.csv", lacking), *ON_LINE, "--delay", "came"))
+    assert "column 'came', row 1 (line 2): the time is missing" in error
+
+
+def test_times_of_another_zone_are_said_to_be_shown_in_utc(decal: Decal, tmp_path: Path) -> None:
+    """Midnight of one zone is the evening before in UTC, where a window then ends."""
+    rows = [[f"2024-01-{day:02}T00:00", f".{day:02}", f"{day % 2}"] for day in range(1, 29)]
+    note, said = "times of t are shown, and cut into windows, in UTC", {}
+    for zone in ("", "Z", "+00:00", "+02:00"):
+        (tmp_path / "s.csv").write_text("t,p,y\n" + "".join(f"{t}{zone},{p},{y}\n" for t, p, y in rows))
+        said[zone] = decal.json("online", "s.csv", *ON_LINE, "--method", "online-platt")
+    assert [note in each["notes"] for each in said.values()] == [False, False, False, True]
+    assert [each["first_time"] for each in said.values()] == [*["2024-01-01"] * 3, "2023-12-31 22:00:00"]
+
+
+def test_an_interval_holds_no_gain_beyond_what_a_row_can_win(decal: Decal, tmp_path: Path) -> None:
+    """On few rows a confidence sequence alone reaches further: on one row to 6,394 per 1,000 decisions."""
+    for rows in (1, 2, 30):
+        path = write_stream(tmp_path / "s.csv", stream_columns(), 0, rows)
+        platt = next(
+            each for each in decal.json("online", path, *ON_LINE)["methods"] if each["method"] == "online-platt"
+        )
+        assert -1 <= platt["interval"][0] <= platt["gain"] <= platt["interval"][1] <= 1
+
+
 def test_a_state_is_refused_where_it_does_not_fit(decal: Decal, tmp_path: Path) -> None:
     columns = columns_of()
     first = write_stream(tmp_path / "first.csv", columns, 0, 400)

@@ -365,8 +365,7 @@ class ClusterTally(Tally):
             )
         if not self.means.steps:
             return self.difference.total / self.difference.rows, None
-        mean, (low, high) = self.means.mean_and_ends(self.means.steps, alpha)
-        return mean, (max(low, -self.means.reach), min(high, self.means.reach))
+        return self.means.mean_and_ends(self.means.steps, alpha)
 
     def _check(self) -> None:
         super()._check()
