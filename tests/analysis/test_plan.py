@@ -167,6 +167,48 @@ def test_rows_of_few_clusters_are_as_many_as_an_interval_needs(decal: Decal, tmp
 
 
 @pytest.mark.ci
+@pytest.mark.parametrize("bound", [-0.19, -0.22])
+def test_rows_of_few_uneven_clusters_show_it_as_often_as_planned(bound: float) -> None:
+    """Five of them have no interval at all, and the utilities of clusters are skewed."""
+
+    def drawn(clusters: int) -> tuple[np.ndarray, ...]:
+        unit = np.repeat(np.arange(clusters), 1 + rng.poisson(14, clusters))
+        z = rng.normal(-1, 1.2, len(unit))
+        label = rng.random(len(unit)) < 1 / (1 + np.exp(-z - rng.normal(0, 1, clusters)[unit]))
+        return 1 / (1 + np.exp(-z)), label, unit
+
+    rng, plan = np.random.default_rng(0), Plan((), BinaryTask.of_threshold(0.3))
+    rule = parse_rule(f"expected_utility>={bound}")
+    score, label, unit = drawn(1000)
+    pilot = from_arrays({"p": score}, label, cluster=unit)
+    (first, _) = plan_rows(pilot, plan, [rule], None, "pilot").planned
+    assert rule.choice is not None and first.rows[0] is not None
+    shown = 0
+    for _ in range(SAMPLES):
+        score, label, unit = drawn(round(first.rows[0] / len(pilot.models[0].rows) * 1000))
+        rows = Rows(score, label.astype(int), None, unit)
+        interval = measure_all([rule.choice], plan.inputs(rows), rows.adjusted_confidence(0.95))[rule.choice].interval
+        shown += interval is not None and interval[0] > bound
+    assert shown / SAMPLES >= 0.72
+
+
+@pytest.mark.ci
+def test_the_likely_rows_of_a_half_width_hold_those_of_all() -> None:
+    score, label = made_up_pilot(0.8, 0.1)
+    rng, rule = np.random.default_rng(0), parse_rule("brier<=1")
+
+    def planned(at: np.ndarray | slice, **more: bool) -> RowsNeeded:
+        data = from_arrays({"p": score[at]}, label[at])
+        return plan_rows(data, Plan(()), [rule], 0.02, "rows", **more).planned[1]
+
+    whole = planned(slice(None), made_up=True)
+    assert whole.rows[0] is not None and whole.likely == ()
+    pilots = [planned(rng.choice(len(score), 150, replace=False)).likely for _ in range(30)]
+    held = [(least or math.inf) <= whole.rows[0] <= (most or math.inf) for least, most in pilots]
+    assert sum(held) >= 24 and all(least != most for least, most in pilots)
+
+
+@pytest.mark.ci
 def test_a_plan_is_the_same_whatever_the_order_of_the_pilot() -> None:
     """Errors of a gain are measured on samples of the pilot: the same rows, as the file or an engine lists them."""
     rng = np.random.default_rng(0)
