@@ -41,12 +41,23 @@ def _fewer(value: float, decimals: int) -> int:
     return 0 if abs(value) >= 1000 else max(0, decimals - 2) if abs(value) >= 10 else decimals
 
 
+def ends_of(interval: Interval | None, side: str | None) -> tuple[float, ...]:
+    """The ends of an interval that say something.
+
+    What is known to be at least so much is a loss, and none is below 0: such an interval reaches lower only to hold an
+    estimate that noise took there.
+    """
+    if interval is None or side is None:
+        return interval or ()
+    return (max(interval[0], 0.0) if side == "at least" else interval[1],)
+
+
 def pieces(value: float, interval: Interval | None, decimals: int, side: str | None = None) -> tuple[str, ...]:
     """A number and its '[low, high]', with the decimals that suit the largest of the three.
 
     side: 'at least' or 'at most' where that end alone says something.
     """
-    ends = () if interval is None else interval if side is None else (interval[side != "at least"],)
+    ends = ends_of(interval, side)
     fewest = min((_fewer(each, decimals) for each in (value, *ends) if math.isfinite(each)), default=decimals)
     first, *others = (decimal(each, fewest) for each in (value, *ends))
     return (first, f"[{', '.join(others)}]" if side is None else f"[{side} {others[0]}]") if ends else (first,)

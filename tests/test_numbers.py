@@ -54,3 +54,10 @@ def test_an_interval_moves_and_turns_with_its_number() -> None:
     assert bounds(None) == (-math.inf, math.inf)
     assert sized(-2.0, (-3.0, 1.0)) == (2.0, (-1.0, 3.0))
     assert math.copysign(1, sized(0.0, (0.0, 0.0)).value) == 1
+
+
+def test_what_is_at_least_so_much_is_no_less_than_nothing() -> None:
+    """An interval of a loss holds an estimate that noise took below 0."""
+    assert rounded(-0.0111, (-0.0111, 1.0), 4, "at least") == "-0.0111 [at least 0.0000]"
+    assert rounded(0.02, (0.01, 1.0), 4, "at least") == "0.0200 [at least 0.0100]"
+    assert rounded(-0.01, (-1.0, -0.005), 4, "at most") == "-0.0100 [at most -0.0050]"

@@ -77,7 +77,8 @@ class RowPlan:
     """All that was asked, on a pilot; unknown: by what was asked, why there is no plan.
 
     asked: how many of the plans are of rules and half-widths; what recalibration wins comes after them.
-    tolerance: the gain per decision that is too little to matter, NaN where no decision is at stake.
+    tolerance: the gain per decision that is too little to matter, NaN where no decision is at stake. made_up: whether
+    the pilot has no noise of its own, so that its intervals say how many rows were made up and nothing else.
     """
 
     evaluation: Evaluation
@@ -86,6 +87,7 @@ class RowPlan:
     unknown: tuple[tuple[str, str], ...]
     pilot: str
     tolerance: Known
+    made_up: bool
 
     @property
     def largest(self) -> RowsNeeded:
@@ -168,7 +170,7 @@ def plan_rows(
             little = "" if win else f" too little to matter (at most {plain(tolerance)})"
             what = f"show that recalibration wins{little}"
             add(what, gain, sampler.for_bound, 0.0 if win else tolerance, not win)
-    return RowPlan(evaluation, tuple(planned), asked, tuple(unknown), pilot, tolerance)
+    return RowPlan(evaluation, tuple(planned), asked, tuple(unknown), pilot, tolerance, made_up)
 
 
 @dataclass(frozen=True, eq=False)

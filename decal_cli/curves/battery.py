@@ -47,7 +47,7 @@ from decal_cli.tables.table import BINS, NO_POSITIVES, ONE_LABEL, Floats, Ints, 
 from decal_cli.tables.threads import meanwhile
 from decal_cli.tables.units import Estimate, Independent, Interval, Units
 from decal_cli.tables.utilities import Utilities
-from decal_cli.task import BinaryTask
+from decal_cli.task import BinaryTask, constant_words
 
 OfDecisions = Callable[[Acting], Estimate]
 
@@ -232,7 +232,7 @@ def _threshold_adjusted(s: Setup) -> MetricCurve:
         try:
             each = threshold_adjusted(s.table, tasks[shown])
         except Undefined:
-            reason = "the isotonic fit does not reach t*: never act"
+            reason = f"the isotonic fit does not reach t*: {constant_words(0)}"
             continue
         points[0, k] = each.value
         if s.confidence is not None:

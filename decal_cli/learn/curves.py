@@ -42,6 +42,7 @@ from decal_cli.tables.logistic import expit
 from decal_cli.tables.population import moved_scores
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import BINS, Floats, Table, bin_of, tabulate
+from decal_cli.task import constant_words
 
 _TOLERANCE = 1e-9
 """The tolerance of a Newton step, as in `climb`, on terms of standard deviation 1."""
@@ -535,7 +536,7 @@ class Threshold:
     def note(self) -> str:
         """What to act on."""
         if self.threshold == NEVER:
-            return "No recalibrated score reaches t*: never act."
+            return f"No recalibrated score reaches t*: {constant_words(0)}."
         return f"Act when score >= {self.threshold!r}."
 
     def __call__(self, rows: Unlabelled) -> Applied:

@@ -218,6 +218,13 @@ def test_a_plan_is_the_same_whatever_the_order_of_the_pilot() -> None:
     assert plans[0] == plans[1]
 
 
+def test_a_made_up_pilot_has_no_interval_of_its_rows(decal: Decal) -> None:
+    line = ("plan", "-r", "brier<=.3", "--half-width", ".01")
+    made_up, pilot = decal(*line, "--auc", ".8", "--prevalence", ".2").out, decal(*line, "--pilot", BINARY).out
+    assert "expected  rows, 80 %" in made_up and "[" not in made_up
+    assert "in the pilot" in pilot and "[" in pilot
+
+
 def test_a_gain_takes_as_many_rows_as_can_be_learned_from() -> None:
     """By the normal quantile six rows would show it, and of fewer than ten nothing is learned."""
     score = np.arange(200) % 20 / 20

@@ -82,6 +82,12 @@ def test_a_model_is_written_over_with_force_alone(decal: Decal, tmp_path: Path) 
     from_text((tmp_path / "m.json").read_text(), "m.json")
 
 
+def test_what_to_act_on_is_said_in_the_names_of_the_actions(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "low.csv").write_text("p,y\n" + "".join(f"{k / 100},{int(k % 10 == 0)}\n" for k in range(40)))
+    line = ("fit", "threshold", "low.csv", *P_AND_Y, "-t", ".6", "--names", "keep,drop", "-o", "m.json")
+    assert "No recalibrated score reaches t*: always decide 'keep'." in decal(*line).out
+
+
 class TestApply:
     def test_every_format_gives_the_same_scores(self, decal: Decal, folder: Path, tmp_path: Path) -> None:
         table = pacsv.read_csv(BINARY)

@@ -7,6 +7,7 @@ import pytest
 
 from decal_cli.analysis.evaluate import Result
 from decal_cli.analysis.recommend import Recommendation, Round
+from decal_cli.learn.methods import parse as parse_method
 from decal_cli.render.results.recommendation import Recommended, trial_table
 from decal_cli.render.terms import PLAIN, StatedTerms
 from tests.helpers.results import as_text, made_up_trial, two_rounds
@@ -111,3 +112,14 @@ def test_only_the_best_of_several_looks_better_than_it_is() -> None:
     for n, said in ((1, False), (2, True)):
         tried = Recommended(replace(whole, rounds={"p_a": (replace(first, trials=first.trials[:n]),)}))
         assert (f"The best of {n} looks a little better than it is" in as_text(tried)) == said
+
+
+def test_a_method_that_is_advised_and_was_not_tried_is_named() -> None:
+    whole = two_rounds()
+    (first, *others) = whole.rounds["p_a"]
+    advised = whole.advice[0].act_now.method
+    assert advised is not None
+    for name, said in (("glar", True), (advised, False)):
+        trials = tuple(replace(trial, chosen=parse_method(name)) for trial in first.trials[:1])
+        text = as_text(Recommended(replace(whole, rounds={"p_a": (replace(first, trials=trials), *others)})))
+        assert (f"The advice above names {advised}, which was not tried" in text) == said

@@ -29,7 +29,7 @@ from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Table
 from decal_cli.tables.units import Estimate
-from decal_cli.task import BinaryTask, Task
+from decal_cli.task import BinaryTask, Task, constant_words
 
 family("regret", __doc__)
 
@@ -134,9 +134,8 @@ def threshold_adjusted(t: Table, task: BinaryTask) -> Measured:
     fitted = t.isotonic.pos / t.isotonic.n
     reached = np.flatnonzero(fitted >= task.threshold * (1 - TIE))
     if not len(reached):
-        raise Undefined(
-            f"no recalibrated score reaches t* = {task.threshold:g} (the highest is {fitted[-1]:.3g}): never act"
-        )
+        highest = f"the highest is {fitted[-1]:.3g}"
+        raise Undefined(f"no recalibrated score reaches t* = {task.threshold:g} ({highest}): {constant_words(0)}")
     value = float(t.score[t.pools[reached[0]]])
 
     def interval(confidence: float, seed: Seed) -> Interval:

@@ -69,7 +69,12 @@ class FittedPage(WrittenResult):
         if population is not None:
             moved = "" if population.kept else "; it takes scores as they come"
             calibrated = f"The model is for a population with {shares_text(population.prevalence)}{moved}."
-        said = fitting.why, calibrated, note_of(fitting.model), f"Evaluated {how_judged(fitting)}:"
+        said = (
+            fitting.why,
+            calibrated,
+            self.terms.worded(note_of(fitting.model) or ""),
+            f"Evaluated {how_judged(fitting)}:",
+        )
         yield from (Paragraph(text, close=True) for text in said if text)
         if fitting.gain is not None:
             yield self._gain_facts(fitting.gain)

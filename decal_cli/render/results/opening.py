@@ -8,7 +8,7 @@ from decal_cli.analysis.described import OF_ONE_ROW, Utility, Worth
 from decal_cli.analysis.evaluate import Evaluation, Report, known_in
 from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import Metric, Result, parse
-from decal_cli.numbers import DASH, Interval, bracketed, decimals_for, fixed, percent, sized, times
+from decal_cli.numbers import DASH, Interval, bracketed, decimals_for, ends_of, fixed, percent, sized, times
 from decal_cli.render.blocks import Blocks, Cell, Column, Lines, Notes, Paragraph, Row, TextTable
 from decal_cli.render.cells import left, table, words, written
 from decal_cli.render.results.sections import having
@@ -272,7 +272,7 @@ def told(value: float, interval: Interval | None, side: str | None = None) -> st
     """A number with its interval, or the side of it that says something, and as many decimals as that deserves."""
     if interval is None:
         return fixed(value, decimals_for([], [value]))
-    known = {"at least": interval[:1], "at most": interval[1:]}.get(side or "", interval)
+    known = ends_of(interval, side)
     decimals = decimals_for([interval if side is None else (min(value, *known), max(value, *known))], [value])
     ends = ", ".join(fixed(end, decimals) for end in known)
     return f"{fixed(value, decimals)} [{ends if side is None else f'{side} {ends}'}]"

@@ -9,7 +9,7 @@ from decal_cli.analysis.plan import POWERS, RowPlan, RowsNeeded
 from decal_cli.declarations.document import Known, Some
 from decal_cli.metrics.confidence import Clustering
 from decal_cli.numbers import DASH, chance_words, many, percent
-from decal_cli.render.blocks import Bar, Bars, Blocks, Column, Notes, Paragraph
+from decal_cli.render.blocks import Bar, Bars, Blocks, Cell, Column, Notes, Paragraph
 from decal_cli.render.cells import by_words, left, reasons, table
 from decal_cli.render.results.opening import told
 from decal_cli.render.results.source import Provenance, WrittenResult, source_lines
@@ -49,11 +49,14 @@ class PlannedRows(WrittenResult):
             def rows(k: int) -> Callable[[RowsNeeded], str]:
                 return lambda each: DASH if each.rows[k] is None else f"{each.rows[k]:,}"
 
+            def value(each: RowsNeeded) -> Cell:
+                return by_words(told(each.value, None if plan.made_up else each.interval))
+
             yield table(
                 plan.planned,
                 [
                     (left("to", wraps=True, most=48), "what"),
-                    (Column("in the pilot", breaks=(12, 8)), lambda each: by_words(told(each.value, each.interval))),
+                    (Column("expected" if plan.made_up else "in the pilot", breaks=(12, 8)), value),
                     *((f"rows, {percent(power)}", rows(k)) for k, power in enumerate(POWERS)),
                     any(each.likely for each in plan.planned) and ("likely", _likely),
                 ],

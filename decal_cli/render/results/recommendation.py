@@ -190,6 +190,10 @@ class Recommended(WrittenResult):
             yield from each.notes()
             for at in range(len(each.rounds)):
                 yield from _round_blocks(each.rounds, at, "time" in evaluation.columns, each.scale)
+            method = each.advice.act_now.method
+            if method and each.rounds and method not in (trial.chosen.key for trial in each.rounds[0].trials):
+                beside = Hint("method", method).words
+                yield b.Paragraph(f"The advice above names {method}, which was not tried: {beside} tries it too.")
         yield b.Notes(source_lines(evaluation, self.terms.names))
 
     def data(self) -> Document:
