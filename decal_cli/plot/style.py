@@ -63,6 +63,8 @@ MAX_BANDS = 2
 """Most curves that are drawn with a band; more bands would hide each other."""
 _LEGEND, _KEY = 84, 7
 """Characters that fit side by side in the legend of a page's panel, and those that a line of it takes."""
+_AXIS = 27
+"""Points that the numbers and the name of an axis take beneath a panel."""
 MAX_NAME = 32
 """Most characters of a name in a picture."""
 _IGNORED = "Glyph |Matplotlib currently does not support|constrained_layout not applied"
@@ -95,9 +97,11 @@ def band(axes: Any, at: Any, ends: Any, colour: str, curves: int = 1, factor: fl
 
 
 def names_in(reports: Sequence[Any]) -> list[str | None]:
-    """The name of each model and group that has a colour: of many those of the most rows; None for each other."""
-    order = sorted(range(len(reports)), key=lambda number: reports[number].rows, reverse=True)
-    return [each.name if number in order[: len(COLOURS)] else None for number, each in enumerate(reports)]
+    """The name of each model and group that has a colour, of many the one of most rows; None for each other."""
+    most: dict[str, int] = {}
+    for number in sorted(range(len(reports)), key=lambda number: reports[number].rows, reverse=True):
+        most.setdefault(style_of(number).colour, number)
+    return [each.name if number in most.values() else None for number, each in enumerate(reports)]
 
 
 def key_of_others(axes: Any, names: Sequence[str | None]) -> None:
@@ -133,9 +137,14 @@ def key(axes: Any, line: str, words: str, colour: str = GREY) -> None:
 
 def below(axes: Any, columns: int = 2) -> None:
     """The legend beneath the panel, where it hides nothing; columns: at most, fewer where labels are long."""
+    from matplotlib.transforms import ScaledTranslation
+
     longest = max((len(label) for label in axes.get_legend_handles_labels()[1]), default=0)
     columns = min(columns, max(_LEGEND // (longest + _KEY), 1))
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns, handlelength=3.2, columnspacing=1.4)
+    # In points, not in parts of the panel: a long legend makes the panel low, and would lie on the axis.
+    beneath = axes.transAxes + ScaledTranslation(0, -_AXIS / 72, axes.figure.dpi_scale_trans)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0), bbox_transform=beneath, ncols=columns, handlelength=3.2,
+                columnspacing=1.4)  # fmt: skip
 
 
 AnySweep = TypeVar("AnySweep", Sweep, VariedSweep)

@@ -235,6 +235,22 @@ def test_of_many_groups_the_largest_have_a_colour_and_a_name() -> None:
         assert "13 others" in labels
 
 
+@pytest.mark.ci
+def test_of_many_groups_no_two_share_a_colour_and_their_legend_lies_beneath_the_axis() -> None:
+    """The largest, not the first, have names: two of them had one colour, and ten lines stood on the axis's name."""
+    rows = np.append(np.repeat(np.arange(20), 10 + (7 * np.arange(20)) % 20), np.full(10, 19))
+    sweep = sweep_of(group=np.char.add("a name that takes a line of its own ", rows.astype(str)))
+    figure = figure_of(sweep, ("brier", "decision"))
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    for axes in figure.axes:
+        lines = axes.get_legend_handles_labels()
+        named = [line.get_color() for line, label in zip(*lines, strict=True) if label.startswith("p_a")]
+        assert len(named) == len(set(named)) == len(COLOURS)
+        legend, name = (each.get_window_extent(canvas.get_renderer()) for each in (axes.get_legend(), axes.xaxis.label))
+        assert legend.y1 <= name.y0
+
+
 def test_amounts_are_in_the_terms_of_the_user(one: Sweep) -> None:
     terms = StatedTerms(unit="EUR", decisions="100000/year")
     svg = html.unescape(draw(one, ("waterfall",), "out.svg", terms).decode())
