@@ -427,6 +427,14 @@ def test_bins_of_which_one_half_of_the_rows_has_none_are_drawn() -> None:
     assert draw_text(few, ("grouping",), 80)
 
 
+def test_bins_whose_rows_are_not_known_to_differ_are_not_marked_where_any_difference_would_change_decisions() -> None:
+    frame = {"p": np.repeat(np.linspace(0.1, 0.9, 12), 2), "y": np.tile([0, 1], 12), "x": X[:24, 1]}
+    data = from_arrays(frame, "y", columns=Columns(score=("p",)), features="x")
+    (panel,) = figure_of(swept(data, Plan((), BinaryTask.of_threshold(0.5)), GRID), ("grouping",)).axes
+    words = panel.get_legend_handles_labels()[1]
+    assert "may differ so far without another decision" in words and "rows differ more" not in words
+
+
 def test_only_what_loses_by_miscalibration_has_an_area_of_it(one: Sweep) -> None:
     constant = swept(from_arrays(np.full(400, LABEL.mean()), LABEL), Plan((), None), GRID)
     for sweep, n in ((one, 1), (constant, 0)):
