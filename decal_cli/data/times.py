@@ -23,7 +23,7 @@ MAX_NUMBER = 2.0**53
 _FINER = re.compile(r"\.\d{6}(\d{1,3})")
 N_DATE = 10
 """Characters of a date without a time of day."""
-_ZONE = re.compile(r"(?::.*?(Z|[+-].*))?$")
+_ZONE = re.compile(r"(Z|[+-].*)$")
 _UTC = re.compile(r"Z|(Etc/)?(UTC|GMT)|[+-]00:?(00)?")
 _WITH_DATE = "write the date too, as in 2024-02-29T12:00"
 
@@ -53,7 +53,7 @@ def times_of(parts: Origin, name: str, known: int | None = None) -> tuple[NDArra
     if texts is not None and kind == "date":
         found = [_FINER.search(text) for text in texts.values]
         finer = [0 if each is None else int(each[1].ljust(3, "0")) for each in found]
-        zones = {each[1] for text in texts.values if len(text) > N_DATE and (each := _ZONE.search(text))}
+        zones = {_zone_of(text) for text in texts.values} - {""}
         assert texts.microseconds is not None  # as they are dates
         whole = _nanoseconds(texts.each(texts.microseconds, 0, np.int64), 1000, name, 0, parts)
         time, missing = whole + texts.each(finer, 0, np.int64), texts.codes < 0
@@ -74,9 +74,12 @@ def times_of(parts: Origin, name: str, known: int | None = None) -> tuple[NDArra
         )
     if kind == "date":
         if None in zones and len(zones) > 1:
-            raise DecalError(
-                f"{parts.of_column(name)}: some times have a zone, and others have none", "write all of them alike"
-            )
+            what = f"{parts.of_column(name)}: some times have a zone, and others have none"
+            if texts is not None:
+                row = int(texts.each([_zone_of(text) is None for text in texts.values], False).argmax())
+                text = quote(texts.values[texts.codes[row]])
+                what = f"{parts.place(name, row)}: {text} has no zone, and others have one"
+            raise DecalError(what, "write all of them alike")
         return time, "dates", any(zone and not _UTC.fullmatch(zone) for zone in zones)
     parts.refuse(
         np.abs(time) > MAX_NUMBER,
@@ -86,6 +89,12 @@ def times_of(parts: Origin, name: str, known: int | None = None) -> tuple[NDArra
         "give dates, or count from a later start; if it stands for never, drop the row",
     )
     return time, "numbers", False
+
+
+def _zone_of(text: str) -> str | None:
+    """The zone of a time, None where it has none; of a date without a time of day ""."""
+    found = _ZONE.search(text[N_DATE:])
+    return "" if len(text) <= N_DATE else found and found[0]
 
 
 def _need_times(texts: FeatureTexts, parts: Origin) -> None:
