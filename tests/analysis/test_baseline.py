@@ -92,6 +92,16 @@ def test_a_baseline_whose_rows_are_counted_otherwise_is_not_compared(
     assert decal.gate(WITH_WEIGHTS, 0.3, score="p", label="y", rules=rule, baseline=report.to_dict(), **before).passed
 
 
+def test_counts_of_weighted_rows_are_compared_with_such_rows() -> None:
+    rows = pd.DataFrame(WITH_WEIGHTS).assign(n2=lambda row: row.w**2, rows=1)
+    sums = rows.assign(pos=rows.w * rows.y, pos2=rows.n2 * rows.y, rows_pos=rows.y).groupby("p", as_index=False).sum()
+    counts = decal.Data(sums.drop(columns="y").rename(columns={"p": "score", "w": "n"}), aggregated=True)
+    for given, passed in ({"weight": "w"}, True), ({}, None):
+        report = decal.evaluate(WITH_WEIGHTS, 0.3, score="p", label="y", metrics="brier", **given).to_dict()
+        (row,) = decal.gate(counts, 0.3, rules="brier<=baseline+0.001", baseline=report).outcomes
+        assert row.passed is passed
+
+
 def test_shares_that_rows_tell_differ_by_chance_and_are_compared() -> None:
     half = frame(TRUTH, slice(0, 1500))
     report = decal.evaluate(half, 0.3, metrics="brier", sampled_negatives=0.1).to_dict()

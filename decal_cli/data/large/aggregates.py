@@ -95,6 +95,7 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
     inputs = digests.inputs(_counts_in(*each, counts, lines) for each in zip(parts, dropped, strict=True))
     roles: dict[str, str | tuple[str, ...]] = {"score": models, **({"group": columns.group} if columns.group else {})}
     roles |= {role: getattr(columns, role) for role in ("cluster", *ROW_UTILITIES) if columns.names(role)}
+    roles |= {"weight": "n"} if counts.weighted else {}
     said = [*_notes(sources[0], columns, (*texts, *numbers, *stakes, *wrong), paired)]
     if isinstance(counts, CellCounts):
         said += [OF_PAIRS if paired else OF_CELLS, *([OF_COARSE_CLUSTERS] if counts.coarse else [])]
