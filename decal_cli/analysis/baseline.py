@@ -303,19 +303,21 @@ def drops(
                 for report, contest in zip(of_model, compared.contests, strict=True)
             ]
             continue
-        reports += [
+        lost = [
             replace(report, results={spec.key: _apart(spec, report, evaluation, baseline) for spec in choices})
             for report in of_model
         ]
+        reports += lost
         notes += baseline.note(evaluation.inputs)
         notes += [
             f"drop({spec.key}) has no interval: {why}"
             for spec in choices
-            if (why := reports[-1].results[spec.key].no_interval) in (NO_INTERVAL, OTHER_LEVEL)
+            for why in (NO_INTERVAL, OTHER_LEVEL)
+            if any(report.results[spec.key].no_interval == why for report in lost)
         ]
         if kept is not None:
             notes.append(f"drop(..) is not paired: the rows of {baseline.path} are not these rows")
-    return tuple(reports), tuple(notes)
+    return tuple(reports), tuple(dict.fromkeys(notes))
 
 
 def same_rows(one: Predictions, other: Predictions) -> bool:

@@ -197,8 +197,7 @@ class Sampler:
         value, interval = result.value or 0.0, result.interval or (0.0, 0.0)
         pilot = self._error(choice, len(self.rows), value, interval, bound)
         first, error = self._needed(choice, pilot, value, bound)
-        alone, share = first, self._share(choice, error, value, bound)
-        needed = []
+        by_error, share, needed = first, self._share(choice, error, value, bound), []
         for power, size in zip(POWERS, (first, *map(error.needed, POWERS[1:])), strict=True):
             while size is not None and self._clusters(size) < MANY_CLUSTERS and share(size) < power:
                 size = two_digits(max(1.1 * size, size + len(self.rows) / self.rows.clusters))
@@ -214,7 +213,7 @@ class Sampler:
         if not self.made_up:
             side = 1 if value > bound else -1
             ends = (error._replace(effect=error.effect + side * (end - value)).needed() for end in interval)
-            more = (first or 1) / (alone or 1)
+            more = (first or 1) / (by_error or 1)
             likely = tuple(end and two_digits(more * end) for end in ends)[::-side]
         return RowsNeeded(what, choice.key, value, interval, holds, pilot.effect, tuple(needed), curve, likely)
 

@@ -133,6 +133,14 @@ def test_why_a_drop_has_no_interval_is_said() -> None:
         assert any(why in note for note in answer.to_dict()["notes"])
 
 
+def test_why_a_drop_has_no_interval_is_said_once_also_beside_groups_that_the_baseline_lacks() -> None:
+    report = decal.evaluate(frame(TRUTH), 0.3, metrics="brier", confidence=0.9).to_dict()
+    two = {**frame(NOISY), "q": TRUTH.tolist(), "g": ["a", "b"] * (T // 2)}
+    rules = {"rules": "drop(brier)<=0.5", "baseline": report}
+    notes = decal.gate(two, 0.3, score=["p", "q"], label="y", group="g", **rules).to_dict()["notes"]
+    assert sum("that of the baseline is of another confidence" in note for note in notes) == 1
+
+
 def test_a_rule_that_lacks_features_or_a_decision_names_one_that_can_be_judged() -> None:
     (row,) = decal.gate(frame(NOISY), 0.3, rules="regret<=0.02").outcomes
     assert row.passed is None and row.reason.endswith("'gain_recalibration<=0.02' asks what recalibration would win")

@@ -275,15 +275,15 @@ def test_that_a_score_has_fewer_levels_is_not_taken_for_a_difference() -> None:
 
 @pytest.mark.ci
 def test_chance_adds_more_to_the_largest_loss_over_all_agents_where_a_score_has_more_levels() -> None:
-    """Without that, the score of ten levels was better, not by chance, in .15 of such samples, and in 4 of these."""
+    """Without that, the score of ten levels was better, not by chance, in .15 of such samples."""
     claims = 0
-    for seed in range(14):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         few = rng.choice(np.arange(1, 11) / 11, 400)
         dataset = two_models(few + rng.uniform(-0.01, 0.01, 400), few, (rng.random(400) < few).astype(np.uint8))
         (found,) = compare(dataset, replace(PLAN, choices=(parse("u_cal"),))).contests[0].differences.values()
         claims += found.by_chance is False
-    assert claims <= 1
+    assert claims <= 3
 
 
 def test_what_is_possible_is_within_its_noise_by_the_confidence_that_is_asked_for() -> None:
