@@ -31,7 +31,8 @@ def read_document(path: str, place: str, fix: str, most: int = MAX_DOCUMENT_BYTE
         except OSError as error:
             raise DecalError(f"{place}: {error.strerror or error}", fix) from None
         except UnicodeDecodeError:
-            raise DecalError(f"{place} is not UTF-8 text", fix) from None
+            what = "is compressed, and is read as text" if content.startswith(b"\x1f\x8b") else "is not UTF-8 text"
+            raise DecalError(f"{place} {what}", fix) from None
 
 
 def json_of(text: str, place: str, fix: str, constants: bool = False) -> Any:

@@ -127,6 +127,7 @@ def gate(
     if choices and len(dataset.models) == 2:
         paired = compare(on_same_rows(dataset), replace(plan, choices=choices), progress, splicing=False)
         differences = paired.contests
+    compared = any(rule.baseline or rule.change == "drop" for rule in rules)
     if baseline is not None:
         stakes = evaluation.by_row.text if evaluation.by_row else ALIKE
         moved = evaluation.population
@@ -134,8 +135,10 @@ def gate(
         share = shares_text(moved.prevalence) if moved is not None and moved.known else ""
         counted = CountedAs(share, scores, "weight" in evaluation.columns)
         baseline = replace(baseline, ours=Circumstances(evaluation.limit or NO_LIMIT, stakes, counted))
-        if any(rule.baseline or rule.change == "drop" for rule in rules):
+        if compared:
             notes += baseline.of_another_model(model.name for model in dataset.models)
+        elif not anytime:
+            notes += (f"no rule compares with baseline {baseline.path}: write drop(METRIC)<=X or METRIC<=baseline+X",)
         if any(rule.baseline for rule in rules) and not baseline.of_same_rows(dataset):
             notes += baseline.note(evaluation.inputs)
         if lost := choices_of([rule for rule in rules if rule.change == "drop"]):
@@ -148,8 +151,7 @@ def gate(
     if anytime:
         if baseline is not None:
             # Rules that compare with the baseline need the scores of an earlier model there.
-            scored = not any(rule.baseline or rule.change == "drop" for rule in rules)
-            _need_first_rows(dataset, baseline, scored)
+            _need_first_rows(dataset, baseline, scored=not compared)
         rows = tuple(_watch(by_text[row.rule], row, dataset, plan, baseline) for row in rows)
     if family == "holm":
         rows = _together(rows, by_text, 1 - plan.confidence)

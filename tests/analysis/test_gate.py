@@ -1,5 +1,6 @@
 """Gate rules: the judgement, shapes of a baseline, and that what cannot be judged never passes."""
 
+import gzip
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,15 @@ def test_earlier_scores_of_the_same_rows_are_no_other_data(decal: Decal, tmp_pat
     assert "other data" not in decal("gate", "new.csv", "--baseline", "old.csv", *rules).out
     apart = decal("gate", "new.csv", "--baseline", "fewer.csv", *rules).out
     assert "was computed on other data" in apart and "drop(..) is not paired" in apart
+    unused = decal("gate", "new.csv", "--baseline", "old.csv", "-r", "brier<=0.5").out
+    assert "no rule compares with baseline old.csv" in unused and "no rule compares" not in apart
+
+
+def test_a_compressed_report_is_named_as_such(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "old.json.gz").write_bytes(gzip.compress(b"{}", mtime=0))
+    (tmp_path / "new.csv").write_text("p,y\n0.2,0\n0.7,1\n")
+    refused = decal("gate", "new.csv", "-r", "drop(auc)<=0", "--baseline", "old.json.gz")
+    assert refused.code == 2 and "baseline old.json.gz is compressed, and is read as text" in refused.err
 
 
 def test_undefined_wins_over_failed_wins_over_passed() -> None:
