@@ -109,7 +109,8 @@ class Baseline:
             both = f"ours are {self.ours.stakes}; the baseline's are {self.theirs.stakes}"
             raise Undefined(f"the utilities of rows differ: {both}")
         if metric.takes_task and not _same_task(task, self.task, metric.bounds_in_u_delta):
-            raise Undefined(f"the tasks differ: ours is {_task_text(task)}; the baseline's is {_task_text(self.task)}")
+            ours, theirs = _task_texts(task, self.task)
+            raise Undefined(f"the tasks differ: ours is {ours}; the baseline's is {theirs}")
         if metric.family in CAPACITY_FAMILIES and self.ours.capacity != self.theirs.capacity:
             both = f"ours is {self.ours.capacity}; the baseline's is {self.theirs.capacity}"
             raise Undefined(f"the capacities differ: {both}")
@@ -249,6 +250,17 @@ def _same_task(a: Task | ClassDecision | None, b: Task | ClassDecision | None, i
         rows = zip(a.undominated, b.undominated, strict=True)
         pairs += [(ours, theirs, a.u_delta) for row, other in rows for ours, theirs in zip(row, other, strict=True)]
     return all(math.isclose(x, y, rel_tol=0, abs_tol=MAX_RELATIVE_DIFFERENCE * scale) for x, y, scale in pairs)
+
+
+def _task_texts(*tasks: Task | ClassDecision | None) -> Iterable[str]:
+    """Each of two tasks that differ, by the first thing in which they do, where both are of several classes."""
+    a, b = (task if isinstance(task, ClassDecision) else None for task in tasks)
+    if a is None or b is None or np.shape(a.utility) != np.shape(b.utility):
+        return map(_task_text, tasks)
+    if a.actions != b.actions:
+        return (f"of the actions {', '.join(each.actions)}" for each in (a, b))
+    at, label = np.argwhere(np.not_equal(a.utility, b.utility))[0]
+    return (f"one where {a.actions[at]} is worth {u.utility[at][label]:.12g} in class {label + 1}" for u in (a, b))
 
 
 def _task_text(task: Task | ClassDecision | None) -> str:

@@ -14,7 +14,7 @@ from decal_cli.analysis.rules import parse_rule
 from decal_cli.data import Input
 from decal_cli.errors import DecalError, Exit, Undefined
 from decal_cli.metrics import parse
-from decal_cli.task import BinaryTask
+from decal_cli.task import BinaryTask, ClassDecision
 from tests.helpers.command import Decal
 
 
@@ -150,6 +150,30 @@ def test_a_baseline_of_another_task_cannot_be_judged(rule: str, task: BinaryTask
     (row,) = judge([parse_rule(rule)], [now], baseline, task=task)
     assert row.answer == ("cannot judge" if says else "passed")
     assert says is None or says in (row.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("utility", "actions", "says"),
+    [
+        (
+            [[1, 0, 0], [0, 1, 0], [0.5, 0, 0.8]],
+            "abc",
+            "ours is one where c is worth 0.7 in class 3; the baseline's is one",
+        ),
+        (
+            [[1, 0, 0], [0, 1, 0], [0.5, 0, 0.7]],
+            "abd",
+            "ours is of the actions a, b, c; the baseline's is of the actions a",
+        ),
+        ([[1, 0], [0, 1]], "ab", "ours is of 3 actions and 3 classes; the baseline's is of 2 actions and 2 classes"),
+    ],
+)
+def test_two_tasks_of_several_classes_are_told_apart_by_what_differs(utility: Any, actions: str, says: str) -> None:
+    held = {"schema": 1, "task": None, "class_task": {"utility": utility, "actions": [*actions]}, "inputs": []}
+    kept = baseline_of({**held, "reports": [{"model": "p", "group": None, "metrics": {}}]}, "report.json")
+    ours = ClassDecision(((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.5, 0.0, 0.7)), ("a", "b", "c"))
+    (row,) = judge([parse_rule("expected_utility>=baseline")], [report(expected_utility=Result(0.5))], kept, task=ours)
+    assert row.answer == "cannot judge" and says in (row.reason or "")
 
 
 def test_a_baseline_of_other_parameters_cannot_be_judged() -> None:
