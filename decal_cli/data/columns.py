@@ -39,7 +39,8 @@ def class_columns(
     classes: names, 'a,b,c', of what list-valued columns hold; "" where every class has a column.
     """
     models: list[ClassColumns] = []
-    for pattern in patterns:
+    of_models = (given.split(",") if given.count("*") > 1 and not classes else [given] for given in patterns)
+    for pattern in (each.strip() for some in of_models for each in some):
         model = _one_list(pattern, names, shown, classes) if classes else _one_model(pattern, names, shown)
         if any(model.model == other.model for other in models):
             raise DecalError(f"two patterns name the model {quote(model.model)}", "name every model once")
@@ -60,7 +61,9 @@ def class_columns(
 def _one_model(pattern: str, names: Sequence[str], shown: str) -> ClassColumns:
     option = Hint("proba", quote(pattern))
     if pattern.count("*") != 1:
-        raise DecalError(f"{option} holds no star, or more than one", "write 'lr:*': * is the class")
+        raise DecalError(
+            f"{option} holds no star, or more than one", "write 'lr:*', or 'lr:*,nb:*' of two models: * is the class"
+        )
     start, end = pattern.split("*")
     columns = tuple(
         name for name in names if name.startswith(start) and name.endswith(end) and len(name) > len(start) + len(end)

@@ -98,6 +98,13 @@ def test_a_star_is_the_class_wherever_it_stands(pattern: str) -> None:
     assert model == ClassColumns(pattern.replace("*", "").strip(":"), names, ("a", "bb", "c:d"))
 
 
+def test_patterns_of_several_models_may_stand_in_one_list() -> None:
+    names = ("a:x", "a:y", "b:x", "b:y", "c,x", "c,y")
+    models = class_columns(("a:*, b:*", "c,*"), names, "a file")
+    assert [each.model for each in models] == ["a", "b", "c,"]
+    assert models == class_columns(("a:*", "b:*", "c,*"), names, "a file")
+
+
 def test_labels_are_coded_over_all_files_together(tmp_path: Path) -> None:
     one = write_columns(tmp_path, {"p": [0.5, 0.5], "y": [0, 1]}, "csv", "one")
     same_way = write_columns(tmp_path, {"p": [0.5, 0.5], "y": [1.0, 0.0]}, "parquet", "two")
