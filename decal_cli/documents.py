@@ -31,7 +31,7 @@ def read_document(path: str, place: str, fix: str, most: int = MAX_DOCUMENT_BYTE
         except OSError as error:
             raise DecalError(f"{place}: {error.strerror or error}", fix) from None
         except UnicodeDecodeError:
-            what = "is compressed, and is read as text" if content.startswith(b"\x1f\x8b") else "is not UTF-8 text"
+            what = "is compressed with gzip: decompress it" if content.startswith(b"\x1f\x8b") else "is not UTF-8 text"
             raise DecalError(f"{place} {what}", fix) from None
 
 

@@ -166,6 +166,8 @@ def baseline_of(document: Any, path: str) -> Baseline:
         if of_classes is not None:
             utility = tuple(tuple(map(float, row)) for row in of_classes["utility"])
             decided = ClassDecision(utility, tuple(map(str, of_classes["actions"])))
+            if {*map(len, utility)} != {len(utility[0])} or len(utility) != len(decided.actions):
+                raise ValueError
         elif task is not None:
             decided = task_of_rows(task["utility"], task["decision_threshold"], task.get("names", ()))
         intervals = document.get("intervals")
@@ -196,7 +198,7 @@ def baseline_of(document: Any, path: str) -> Baseline:
             Circumstances(limit, text, CountedAs(*of, weighted)),
             confidence=None if intervals is None else float(intervals["confidence"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):
         raise DecalError(f"baseline {path} lacks its metrics", f"write it anew with: {_HOW}") from None
 
 

@@ -5,6 +5,7 @@ A pattern such as 'lr:*' names the columns of one model of several classes; what
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,8 +40,8 @@ def class_columns(
     classes: names, 'a,b,c', of what list-valued columns hold; "" where every class has a column.
     """
     models: list[ClassColumns] = []
-    of_models = (given.split(",") if given.count("*") > 1 and not classes else [given] for given in patterns)
-    for pattern in (each.strip() for some in of_models for each in some):
+    lists = (map(str.strip, each.split(",")) if each.count("*") > 1 and not classes else [each] for each in patterns)
+    for pattern in itertools.chain.from_iterable(lists):
         model = _one_list(pattern, names, shown, classes) if classes else _one_model(pattern, names, shown)
         if any(model.model == other.model for other in models):
             raise DecalError(f"two patterns name the model {quote(model.model)}", "name every model once")
@@ -62,7 +63,7 @@ def _one_model(pattern: str, names: Sequence[str], shown: str) -> ClassColumns:
     option = Hint("proba", quote(pattern))
     if pattern.count("*") != 1:
         raise DecalError(
-            f"{option} holds no star, or more than one", "write 'lr:*', or 'lr:*,nb:*' of two models: * is the class"
+            f"{option} holds no star, or more than one", "write 'lr:*', or 'lr:*,nb:*' for two models: * is the class"
         )
     start, end = pattern.split("*")
     columns = tuple(

@@ -176,6 +176,13 @@ def test_two_tasks_of_several_classes_are_told_apart_by_what_differs(utility: An
     assert row.answer == "cannot judge" and says in (row.reason or "")
 
 
+@pytest.mark.parametrize("utility", [[], [[1, 0, 0], [0, 1]], [[1]], "abc", [1, 2]])
+def test_a_baseline_whose_utility_is_no_matrix_is_refused(utility: Any) -> None:
+    task = {"utility": utility, "actions": ["a", "b"]}
+    with pytest.raises(DecalError, match="lacks its metrics"):
+        baseline_of({"schema": 1, "task": None, "class_task": task, "inputs": [], "reports": []}, "report.json")
+
+
 def test_a_baseline_of_other_parameters_cannot_be_judged() -> None:
     now = report(ece=Result(0.1))
     for key, given in (("ece(bins=20)", {}), ("ece", {"parameters": {"bins": 20, "strategy": "mass"}})):
@@ -223,7 +230,7 @@ def test_a_compressed_report_is_named_as_such(decal: Decal, tmp_path: Path) -> N
     (tmp_path / "old.json.gz").write_bytes(gzip.compress(b"{}", mtime=0))
     (tmp_path / "new.csv").write_text("p,y\n0.2,0\n0.7,1\n")
     refused = decal("gate", "new.csv", "-r", "drop(auc)<=0", "--baseline", "old.json.gz")
-    assert refused.code == 2 and "baseline old.json.gz is compressed, and is read as text" in refused.err
+    assert refused.code == 2 and "baseline old.json.gz is compressed with gzip: decompress it" in refused.err
 
 
 def test_undefined_wins_over_failed_wins_over_passed() -> None:
