@@ -56,8 +56,8 @@ class Columns(Declaring, panel="Input"):
         brief=True,
     )
     proba: tuple[str, ...] = role(
-        "Columns of the probabilities of several classes, a pattern such as lr:*. The * is the class, and every "
-        "pattern is a model.",
+        "Columns of the probabilities of several classes, a pattern such as lr:*, or a list 'nb:*,lr:*'. "
+        "The * is the class, and every pattern is a model.",
         (),
         metavar="PATTERN",
         read_as="numbers",
@@ -173,7 +173,8 @@ class Columns(Declaring, panel="Input"):
     )
 
     def __post_init__(self) -> None:
-        """Split a single text that names all utility columns, such as 'a,b,c,d'."""
+        """Split lists: a single text that names all utility columns, 'a,b,c,d'; and patterns, each with a star."""
+        object.__setattr__(self, "proba", tuple(each for given in self.proba for each in _patterns(given)))
         if len(self.utility_columns) == 1:
             object.__setattr__(self, "utility_columns", tuple(map(str.strip, self.utility_columns[0].split(","))))
 
@@ -205,3 +206,9 @@ ROW_UTILITIES_FIX = "drop it here; evaluate, recommend, report, gate, compare, f
 def several(name: str) -> bool:
     """Whether more than one column can be named."""
     return bool(DECLARATIONS[name].kind == list[str])
+
+
+def _patterns(given: str) -> list[str]:
+    """The patterns of a list such as 'nb:*,lr:*', in which each has one star; else the text itself."""
+    parts = [part.strip() for part in given.split(",")]
+    return parts if len(parts) > 1 and all(part.count("*") == 1 for part in parts) else [given]

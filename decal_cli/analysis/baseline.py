@@ -240,8 +240,10 @@ def _is_number(value: Any) -> bool:
 
 def _same_task(a: Task | ClassDecision | None, b: Task | ClassDecision | None, in_utility: bool) -> bool:
     """Whether decisions are the same; in_utility: whether their utilities are, too."""
+    if isinstance(a, ClassDecision) and isinstance(b, ClassDecision):
+        return a.actions == b.actions and np.shape(a.utility) == np.shape(b.utility) and not _payoffs_apart(a, b).any()
     if isinstance(a, ClassDecision) or isinstance(b, ClassDecision):
-        return a == b
+        return False
     if a is None or b is None:
         return a is b
     if len(a.envelope) != len(b.envelope):
@@ -254,6 +256,11 @@ def _same_task(a: Task | ClassDecision | None, b: Task | ClassDecision | None, i
     return all(math.isclose(x, y, rel_tol=0, abs_tol=MAX_RELATIVE_DIFFERENCE * scale) for x, y, scale in pairs)
 
 
+def _payoffs_apart(a: ClassDecision, b: ClassDecision) -> np.ndarray:
+    """Which payoffs differ by more than rounding, (A, K): the price of abstention .9 leaves a last bit more than .1."""
+    return ~np.isclose(a.utility, b.utility, rtol=0, atol=MAX_RELATIVE_DIFFERENCE * a.u_delta)
+
+
 def _task_texts(*tasks: Task | ClassDecision | None) -> Iterable[str]:
     """Each of two tasks that differ, by the first thing in which they do, where both are of several classes."""
     a, b = (task if isinstance(task, ClassDecision) else None for task in tasks)
@@ -261,7 +268,7 @@ def _task_texts(*tasks: Task | ClassDecision | None) -> Iterable[str]:
         return map(_task_text, tasks)
     if a.actions != b.actions:
         return (f"of the actions {', '.join(each.actions)}" for each in (a, b))
-    at, label = np.argwhere(np.not_equal(a.utility, b.utility))[0]
+    at, label = np.argwhere(_payoffs_apart(a, b))[0]
     return (f"one where {a.actions[at]} is worth {u.utility[at][label]:.12g} in class {label + 1}" for u in (a, b))
 
 

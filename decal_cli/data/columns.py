@@ -5,7 +5,6 @@ A pattern such as 'lr:*' names the columns of one model of several classes; what
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,8 +39,7 @@ def class_columns(
     classes: names, 'a,b,c', of what list-valued columns hold; "" where every class has a column.
     """
     models: list[ClassColumns] = []
-    lists = (map(str.strip, each.split(",")) if each.count("*") > 1 and not classes else [each] for each in patterns)
-    for pattern in itertools.chain.from_iterable(lists):
+    for pattern in patterns:
         model = _one_list(pattern, names, shown, classes) if classes else _one_model(pattern, names, shown)
         if any(model.model == other.model for other in models):
             raise DecalError(f"two patterns name the model {quote(model.model)}", "name every model once")

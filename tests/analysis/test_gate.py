@@ -176,6 +176,16 @@ def test_two_tasks_of_several_classes_are_told_apart_by_what_differs(utility: An
     assert row.answer == "cannot judge" and says in (row.reason or "")
 
 
+def test_payoffs_that_differ_by_rounding_are_of_one_task() -> None:
+    def asked(payoff: float, first: str = "a") -> ClassDecision:
+        return ClassDecision(((1.0, 0.0, 0.0), (payoff, payoff, payoff)), (first, "abstain"))
+
+    kept = replace(earlier(p={"expected_utility": 0.5}), task=asked(1 - 0.9))
+    rules, now = [parse_rule("expected_utility>=baseline")], [report(expected_utility=Result(0.5))]
+    answers = [judge(rules, now, kept, task=task)[0].answer for task in (asked(0.1), asked(0.1, "b"), asked(0.1001))]
+    assert answers == ["passed", "cannot judge", "cannot judge"]
+
+
 @pytest.mark.parametrize("utility", [[], [[1, 0, 0], [0, 1]], [[1]], "abc", [1, 2]])
 def test_a_baseline_whose_utility_is_no_matrix_is_refused(utility: Any) -> None:
     task = {"utility": utility, "actions": ["a", "b"]}

@@ -99,10 +99,8 @@ def test_a_star_is_the_class_wherever_it_stands(pattern: str) -> None:
 
 
 def test_patterns_of_several_models_may_stand_in_one_list() -> None:
-    names = ("a:x", "a:y", "b:x", "b:y", "c,x", "c,y")
-    models = class_columns(("a:*, b:*", "c,*"), names, "a file")
-    assert [each.model for each in models] == ["a", "b", "c,"]
-    assert models == class_columns(("a:*", "b:*", "c,*"), names, "a file")
+    assert Columns(proba=("a:*, b:*", "c,*", " d:*")).proba == ("a:*", "b:*", "c,*", " d:*")
+    assert Columns(proba=("a:*,b:**",)).proba == ("a:*,b:**",)
 
 
 def test_labels_are_coded_over_all_files_together(tmp_path: Path) -> None:
