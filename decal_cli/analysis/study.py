@@ -33,7 +33,7 @@ from decal_cli.analysis.flowchart import (
     POST_TRAINING,
     RECALIBRATION,
 )
-from decal_cli.data import Columns, Dataset, Predictions, columns_in, read
+from decal_cli.data import Columns, Dataset, Predictions, columns_in, in_lists, read
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.documents import digest_of, json_of
 from decal_cli.errors import DecalError, Undefined, printable
@@ -464,11 +464,12 @@ def _units(
 
 def _scores_in(path: str, columns: Columns) -> tuple[Columns, list[str]]:
     """The columns with those scores, or patterns of class probabilities, that a file has; and those that it lacks."""
-    named = (*columns.score, *columns.proba)
-    names = columns_in(path) if named else []
-    present = [each for each in named if each in names or any(fnmatchcase(name, each) for name in names)]
-    score, proba = (tuple(each for each in given if each in present) for given in (columns.score, columns.proba))
-    return replace(columns, score=score, proba=proba), [each for each in named if each not in present]
+    names = columns_in(path) if columns.score or columns.proba else []
+    score = tuple(in_lists(columns.score, names))
+    given = dict.fromkeys((*score, *columns.proba))
+    absent = [each for each in given if not any(each == name or fnmatchcase(name, each) for name in names)]
+    score, proba = (tuple(each for each in of if each not in absent) for of in (score, columns.proba))
+    return replace(columns, score=score, proba=proba), absent
 
 
 def _measured(

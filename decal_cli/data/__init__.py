@@ -4,6 +4,7 @@ The only room that knows paths, file formats, column names and pyarrow.
 """
 
 from decal_cli.data.arrays import from_arrays
+from decal_cli.data.columns import in_lists
 from decal_cli.data.dataset import Dataset, Input, Predictions
 from decal_cli.data.formats.sources import columns_in
 from decal_cli.data.newrows import Batch, NewRows
@@ -31,6 +32,7 @@ __all__ = [
     "columns_in",
     "format_of",
     "from_arrays",
+    "in_lists",
     "join_files",
     "on_same_rows",
     "pair_up",

@@ -6,7 +6,7 @@ A pattern such as 'lr:*' names the columns of one model of several classes; what
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -262,18 +262,22 @@ def _picked(given: Sequence[str], names: Sequence[str], shown: str, others: set[
     """Exact names, each once; and unless others is None patterns, which pass over these columns, and lists of both."""
     picked: list[str] = []
     known = set(names)
-    for text in given:
-        # Where no column is called so, "a,b" is a list.
-        is_list = others is not None and text not in known and "," in text
-        for name in filter(None, map(str.strip, text.split(","))) if is_list else [text]:
-            if others is None or name in known or not any(c in name for c in "*?["):
-                picked.append(nearest_of(name, names, shown))
-                continue
-            hits = [n for n in names if n and n not in others and fnmatchcase(n, name)]
-            if not hits:
-                raise DecalError(f"{shown}: no column matches {quote(name)}", f"columns: {listed(names)}")
-            picked += hits
+    for name in given if others is None else in_lists(given, known):
+        if others is None or name in known or not any(c in name for c in "*?["):
+            picked.append(nearest_of(name, names, shown))
+            continue
+        hits = [n for n in names if n and n not in others and fnmatchcase(n, name)]
+        if not hits:
+            raise DecalError(f"{shown}: no column matches {quote(name)}", f"columns: {listed(names)}")
+        picked += hits
     return tuple(dict.fromkeys(picked))
+
+
+def in_lists(given: Iterable[str], names: Collection[str]) -> Iterator[str]:
+    """What is given, where a text such as "a,b" is a list unless a column is called so."""
+    for text in given:
+        is_list = text not in names and "," in text
+        yield from filter(None, map(str.strip, text.split(","))) if is_list else [text]
 
 
 def _usual(role: str, free: Sequence[str], names: Sequence[str], shown: str) -> str:

@@ -106,6 +106,16 @@ def test_a_hundred_rows_with_two_of_each_label_are_enough(
         assert len(_units([str(tmp_path / "a.csv")], Columns(score=("p",)), SETTING, [0])[0]) == taken
 
 
+def test_a_list_of_scores_is_looked_up_in_each_file(tmp_path: Path) -> None:
+    p, y = np.linspace(0, 1, 200), np.arange(200) % 2
+    for name, columns in (("both", ("a", "b")), ("one", ("a",))):
+        pacsv.write_csv(pa.table({"y": y} | dict.fromkeys(columns, p)), tmp_path / f"{name}.csv")
+    paths = [str(tmp_path / f"{name}.csv") for name in ("both", "one")]
+    units, _, notes, _ = _units(paths, Columns(score=("a, b",), label="y"), SETTING, [0])
+    assert [(unit.file, unit.score) for unit, _ in units] == [(paths[0], "a"), (paths[0], "b"), (paths[1], "a")]
+    assert notes == [f"{paths[1]}: skipped b, which it lacks"]
+
+
 @pytest.mark.ci
 def test_what_is_there_is_not_measured_again(measured: Measured, kept: Path, again: list[tuple[str, int]]) -> None:
     study, progress = run_again(measured.files, 2, kept)
