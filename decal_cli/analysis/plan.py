@@ -240,11 +240,14 @@ class Sampler:
         return share
 
     def _needed(self, choice: MetricSpec, error: Reach, value: float, bound: float) -> tuple[int | None, Reach]:
-        """The rows for the first power, and the error that they were computed from."""
+        """The rows for the first power, and the error that they were computed from.
+
+        Of more rows than the pilot's, the whole pilot says most: what learns from half of it wins less.
+        """
         needed, half = error.needed(POWERS[0]), len(self.rows) // 2
-        for _ in range(0 if choice.declared.size_free else ROUNDS):
-            if needed is None:
-                break
+        if choice.declared.size_free or needed is None or needed >= len(self.rows):
+            return needed, error
+        for _ in range(ROUNDS):
             size = min(max(needed, LEAST_SAMPLE), half)
             if 0.8 < size / error.rows < 1.25 or size < LEAST_SAMPLE:
                 break
@@ -252,6 +255,8 @@ class Sampler:
             size = round(math.sqrt(size * min(error.rows, half)))
             error = self._measured(choice, size, value, bound) or error
             needed = error.needed(POWERS[0])
+            if needed is None:
+                break
         return needed, error
 
     def _measured(self, choice: MetricSpec, size: int, value: float, bound: float) -> Reach | None:

@@ -235,6 +235,18 @@ def test_a_gain_takes_as_many_rows_as_can_be_learned_from() -> None:
     assert all((power == 0) == (rows < 10) for rows, power in gain.curve)
 
 
+def test_a_gate_and_a_plan_of_its_rows_name_as_many_rows_beyond_them(decal: Decal, tmp_path: Path) -> None:
+    """What learns from half of the rows wins less, so that a plan by such halves named a quarter as many."""
+    rng = np.random.default_rng(11)
+    z = rng.normal(-0.6, 1.3, 1000)
+    label = rng.random(1000) < 1 / (1 + np.exp(-z - 0.35))
+    pacsv.write_csv(pa.table({"p": 1 / (1 + np.exp(-z)), "y": label.astype(int)}), tmp_path / "rows.csv")
+    asked = ("rows.csv", "-t", ".3", "--rule", "gain_recalibration<=.01")
+    (rule,) = decal.json("gate", *asked)["gates"]
+    planned = decal.json("plan", "--pilot", *asked)["plans"][0]
+    assert rule["rows_needed"] == planned["rows"][0] > 1000
+
+
 def test_a_pilot_of_one_label_does_not_say_what_recalibration_wins(decal: Decal, tmp_path: Path) -> None:
     rows = [f"{k % 20 / 20},1" for k in range(200)]
     (tmp_path / "ones.csv").write_text("\n".join(["p,y", *rows]) + "\n")
