@@ -13,6 +13,7 @@ from decal_cli.analysis.compare import IDEALS, Difference, compare
 from decal_cli.analysis.described import stakes_text
 from decal_cli.analysis.evaluate import CAPACITY_FAMILIES, Evaluation, Progress, Report
 from decal_cli.data import Dataset, Input, Predictions
+from decal_cli.data.words import NATURAL, label_text
 from decal_cli.declarations.document import Names
 from decal_cli.documents import json_of, read_document
 from decal_cli.errors import DecalError, Undefined
@@ -35,22 +36,36 @@ ALIKE = "the same in all rows"
 
 class CountedAs(NamedTuple):
     """What rows are counted as. share: of label 1 in another population, "" where rows tell it. scores: 'moved' to it
-    or 'kept', "" without one. weighted: whether rows have weights.
+    or 'kept', "" without one. weighted: whether rows have weights. one: the label that counts as 1, '0' or '1' where it
+    says by itself what it is.
     """
 
     share: str = ""
     scores: str = ""
     weighted: bool = False
+    one: str = "1"
+
+    @classmethod
+    def of(cls, share: str, scores: str, columns: Mapping[str, Any]) -> CountedAs:
+        """What rows of these columns are counted as, with a share and scores of another population, or ""."""
+        label = label_text(str(columns.get("positive", "1"))) or ""
+        return cls(share, scores, "weight" in columns, str(NATURAL.get(label, label)))
 
     @property
     def text(self) -> str:
         """All of it, in words."""
         of_them = f" counted as a population{self.share and ' with '}{self.share}, scores {self.scores}"
-        return f"{'weighted ' * self.weighted}rows{of_them if self.scores else ' as they are'}"
+        label = "" if self.one == "1" else f", with label {self.one!r} as 1"
+        return f"{'weighted ' * self.weighted}rows{of_them if self.scores else ' as they are'}{label}"
 
     def same(self, other: CountedAs) -> bool:
-        """Whether values can be compared: shares that rows tell differ by chance, and go with any."""
-        return self[1:] == other[1:] and self.share in ("", other.share)
+        """Whether values can be compared: shares that rows tell differ by chance, and go with any.
+
+        Labels that were words may be 0 and 1 by now.
+        """
+        natural = [each.one in ("0", "1") for each in (self, other)]
+        alike = self.one == other.one or natural[0] != natural[1]
+        return alike and self[1:3] == other[1:3] and self.share in ("", other.share)
 
 
 class Circumstances(NamedTuple):
@@ -173,7 +188,7 @@ def baseline_of(document: Any, path: str) -> Baseline:
         intervals = document.get("intervals")
         capacity, per = document.get("capacity"), document.get("columns", {}).get("per")
         limit = NO_LIMIT if capacity is None else limit_text(capacity, per)
-        moved, weighted = document.get("population"), "weight" in document.get("columns", {})
+        moved = document.get("population")
         of = ("", "") if moved is None else (shares_text(moved["prevalence"]), str(moved["scores"]))
         text = ALIKE if stakes is None else stakes_text(stakes["columns"], stakes["cost_fp"], stakes["cost_fn"])
         return Baseline(
@@ -195,7 +210,7 @@ def baseline_of(document: Any, path: str) -> Baseline:
                 }
                 for each in document.get("reports", [document])
             },
-            Circumstances(limit, text, CountedAs(*of, weighted)),
+            Circumstances(limit, text, CountedAs.of(*of, document.get("columns", {}))),
             confidence=None if intervals is None else float(intervals["confidence"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):

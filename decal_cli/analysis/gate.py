@@ -133,7 +133,7 @@ def gate(
         moved = evaluation.population
         scores = "" if moved is None else "kept" if moved.kept else "moved"
         share = shares_text(moved.prevalence) if moved is not None and moved.known else ""
-        counted = CountedAs(share, scores, "weight" in evaluation.columns)
+        counted = CountedAs.of(share, scores, evaluation.columns)
         baseline = replace(baseline, ours=Circumstances(evaluation.limit or NO_LIMIT, stakes, counted))
         if compared:
             notes += baseline.of_another_model(model.name for model in dataset.models)

@@ -140,8 +140,12 @@ class Chosen(Columns):
         return self.models or tuple(ClassColumns(name, (name,), ()) for name in self.score)
 
     def roles(self) -> dict[str, str | tuple[str, ...]]:
-        """Role -> column(s), for the report."""
+        """Role -> column(s)."""
         return {role: getattr(self, role) for role in ROLES if self.names(role)}
+
+    def shown(self) -> dict[str, str | tuple[str, ...]]:
+        """Role -> column(s), and the label that counts as 1 where the user named it, for the report."""
+        return self.roles() | ({"positive": self.positive} if self.positive else {})
 
     def free(self, names: Sequence[str], patterns: Sequence[str]) -> tuple[str, ...]:
         """The columns among `names` that have no role and whose names match one of the patterns."""

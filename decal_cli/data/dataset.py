@@ -247,7 +247,7 @@ def dataset(sources: Sequence[Source], chosen: Chosen) -> Dataset:
         models.append(model)
         notes += [*of_scores, *note]
     inputs = digests.inputs(counts_of(parts, None if classes else label, of_all.get(NO_LABEL)))
-    found = inputs, chosen.roles(), chosen.guessed, tuple(models), tuple(notes), features
+    found = inputs, chosen.shown(), chosen.guessed, tuple(models), tuple(notes), features
     return Dataset(*found, clusters=names)
 
 

@@ -142,7 +142,7 @@ def stream_of(sources: Sequence[Source], columns: Columns, arrival: str, with_sc
                 f"{parts.of_column(chosen.group[0])} has more than {MAX_STREAM_GROUPS:,} groups",
                 "name a column of fewer: every group has forecasters of its own",
             )
-    of_files = inputs, chosen.roles(), chosen.guessed, tuple(notes), clock
+    of_files = inputs, chosen.shown(), chosen.guessed, tuple(notes), clock
     numbers = np.arange(parts.n_rows)
     stream = Stream(*of_files, score, label, labelled, time, arrived, groups, cluster, numbers)
     return stream if kept.all() else stream.only(kept)

@@ -236,7 +236,7 @@ def test_a_gain_takes_as_many_rows_as_can_be_learned_from() -> None:
 
 
 def test_a_gate_and_a_plan_of_its_rows_name_as_many_rows_beyond_them(decal: Decal, tmp_path: Path) -> None:
-    """What learns from half of the rows wins less, so that a plan by such halves named a quarter as many."""
+    """What learns from half of the rows wins less, so that a plan by such halves named fewer."""
     rng = np.random.default_rng(11)
     z = rng.normal(-0.6, 1.3, 1000)
     label = rng.random(1000) < 1 / (1 + np.exp(-z - 0.35))

@@ -149,7 +149,7 @@ class EngineRows(NamedTuple):
             request.score, group=request.group, cluster=request.cluster, aggregated=True, missing=chosen.missing
         )
         data = aggregates([CountedSource(self.shown, table, of_role, called)], counts, hold=called is None)
-        return replace(data, columns=chosen.roles(), guessed=chosen.guessed)
+        return replace(data, columns=chosen.shown(), guessed=chosen.guessed)
 
     def whole(self, chosen: Chosen, types: Mapping[str, str]) -> Dataset:
         """The rows, counted by all columns that are asked for. Errors: DecalError, where they are too many to hold."""
