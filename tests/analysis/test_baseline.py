@@ -74,6 +74,20 @@ WITH_WEIGHTS = {**frame(TRUTH), "w": [1.0, 2.0] * (T // 2)}
 
 
 @pytest.mark.parametrize(
+    ("before", "now", "same"),
+    [
+        *[("no", "yes", False), ("no", "no", True), ("no", "1", True), (None, "no", True)],
+        *[(None, "TRUE", True), (None, "0", False), ("false", "0", True)],
+    ],
+)
+def test_labels_that_count_as_1_are_compared_where_both_are_words_or_both_0_or_1(
+    before: str | None, now: str | None, same: bool
+) -> None:
+    columns = [{} if label is None else {"positive": label} for label in (before, now)]
+    assert CountedAs.of("", "", columns[0]).same(CountedAs.of("", "", columns[1])) is same
+
+
+@pytest.mark.parametrize(
     ("before", "now", "theirs"),
     [
         ({"prevalence": 0.05}, {}, "ours are rows as they are; .* a population with 5 % positive, scores moved"),
@@ -83,18 +97,6 @@ WITH_WEIGHTS = {**frame(TRUTH), "w": [1.0, 2.0] * (T // 2)}
         ({"positive": "0"}, {}, "ours are rows as they are; the baseline's are rows as they are, with label '0' as 1"),
     ],
 )
-@pytest.mark.parametrize(
-    ("before", "now", "same"),
-    [("no", "yes", False), ("no", "no", True), ("no", "1", True), (None, "no", True), (None, "TRUE", True)]
-    + [(None, "0", False), ("false", "0", True)],
-)
-def test_labels_that_count_as_1_are_compared_where_both_are_words_or_both_0_or_1(
-    before: str | None, now: str | None, same: bool
-) -> None:
-    columns = [{} if label is None else {"positive": label} for label in (before, now)]
-    assert CountedAs.of("", "", columns[0]).same(CountedAs.of("", "", columns[1])) is same
-
-
 @pytest.mark.parametrize("rule", ["brier<=baseline+1", "drop(auc)<=1"])
 def test_a_baseline_whose_rows_are_counted_otherwise_is_not_compared(
     before: dict[str, object], now: dict[str, object], theirs: str, rule: str
