@@ -43,6 +43,8 @@ def times_of(parts: Origin, name: str, known: int | None = None) -> tuple[NDArra
     kind = kinds.pop() if texts is None else texts.kind
     if texts is not None:
         _need_times(texts, parts)
+        if texts.values and all(map(NUMBER.fullmatch, texts.values)):
+            kind = "number"
     if kind not in ("date", "number", "missing"):
         raise DecalError(f"{parts.of_column(name)} is neither a time nor a number", "name another column")
     if texts is None and any(str(each).startswith("time") and not hasattr(each, "tz") for each in types):
@@ -63,7 +65,10 @@ def times_of(parts: Origin, name: str, known: int | None = None) -> tuple[NDArra
             time[rows] = _nanoseconds(counts, NS_PER_DAY // per_day, name, at, parts)
             missing[rows] = units.is_null().to_numpy(zero_copy_only=False)
     else:
-        numbers_of(typed, name, kind, time)
+        if texts is not None and kind == "number":
+            time = texts.each([*map(float, texts.values)], np.nan, np.float64)
+        else:
+            numbers_of(typed, name, kind, time)
         missing = ~np.isfinite(time)
     if known is not None:
         never = missing & (np.arange(parts.n_rows) >= known)

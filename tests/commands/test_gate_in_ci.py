@@ -69,6 +69,17 @@ class TestSeveralFormats:
         assert "brier<=0.1" in (tmp_path / "out.md").read_text()
         assert (tmp_path / "out.txt").read_text().startswith("::")
 
+    def test_notes_reach_every_system(self, decal: Decal, tmp_path: Path) -> None:
+        (tmp_path / "rows.csv").write_text("p,y\n.2,0\n.4,\n" + ".7,1\n.3,0\n" * 20)
+        files = ("-f", "junit=out.xml", "-f", "sarif=out.sarif", "-f", "github=out.txt")
+        assert decal("gate", "rows.csv", "--missing", "drop", "--rule", "brier<=1", *files).code == 0
+        note = "p: dropped 1 of 42 rows (missing label)"
+        suite = ElementTree.parse(tmp_path / "out.xml").getroot()
+        assert follows_the_schema(suite) and suite[0][-1].text == note
+        (run,) = json.loads((tmp_path / "out.sarif").read_text())["runs"]
+        assert run["invocations"][0]["toolExecutionNotifications"] == [{"level": "note", "message": {"text": note}}]
+        assert (tmp_path / "out.txt").read_text().splitlines()[1:] == [f"::notice title=decal gate::{note}"]
+
     def test_a_file_that_is_read_is_not_written(self, decal: Decal, tmp_path: Path) -> None:
         (tmp_path / "rows.csv").write_bytes(BINARY.read_bytes())
         asked = ("rows.csv", "--score", "p", "--label", "y", "--rule", "brier<=1", "--format", "csv=rows.csv")

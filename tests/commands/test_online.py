@@ -490,3 +490,17 @@ def test_what_a_state_says_twice_it_says_alike(decal: Decal, tmp_path: Path, cas
     write_rows(tmp_path / "later.csv", 160, 240)
     (tmp_path / "state.json").write_text(forged_state(json.loads(true_state(kind)), keys, value))
     assert "the state in it cannot be used" in refusal(decal(*RUN)) or case in ("confidence", "horizon")
+
+
+def test_times_may_be_numbers_in_a_column_of_texts(decal: Decal, tmp_path: Path) -> None:
+    """As scores and labels may; CSV files have no such columns."""
+    rng = np.random.default_rng(0)
+    columns = {"p": rng.random(60), "y": rng.integers(0, 2, 60), "t": [f"{t / 4:g}" for t in range(60)]}
+    pq.write_table(pa.table(columns), tmp_path / "texts.parquet")
+    pq.write_table(pa.table(columns | {"t": np.arange(60) / 4}), tmp_path / "numbers.parquet")
+    texts, numbers = (
+        decal.json("online", f"{name}.parquet", "--time", "t", "-t", ".3") for name in ("texts", "numbers")
+    )
+    assert texts["windows"] == numbers["windows"] and texts["windows"][0]["first_time"] == "0"
+    pq.write_table(pa.table(columns | {"t": ["1"] * 59 + ["later"]}), tmp_path / "word.parquet")
+    assert "row 60: 'later' is no time" in refusal(decal("online", "word.parquet", "--time", "t", "-t", ".3"))

@@ -24,6 +24,7 @@ class Github(Format):
             message = _escaped(f"{check.place} {check.sentence}".lstrip())
             title = _escaped(f"{result.suite} {check.rule}").replace(":", "%3A").replace(",", "%2C")
             lines.append(f"::{level} title={title}::{message}\n")
+        lines += [f"::notice title={result.suite}::{_escaped(note)}\n" for note in result.notes]
         return "".join(lines)
 
 
@@ -61,6 +62,8 @@ class JUnit(Format):
             if said or check.numbers:
                 said += [f"{name}: {value!r}" for name, value in check.numbers]
                 ElementTree.SubElement(case, "system-out").text = "\n".join(said)
+        if result.notes:
+            ElementTree.SubElement(suite, "system-out").text = "\n".join(result.notes)
         ElementTree.indent(root)
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -80,7 +83,11 @@ class Sarif(Format):
         rules = [*dict.fromkeys(check.rule for check in checks)]
         driver = {"name": "decal", "version": __version__, "rules": [{"id": rule} for rule in rules]}
         results = [self._result(check, rules.index(check.rule)) for check in checks]
-        log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+        run: dict[str, Any] = {"tool": {"driver": driver}, "results": results}
+        if result.notes:
+            notes = [{"level": "note", "message": {"text": note}} for note in result.notes]
+            run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": notes}]
+        log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
         return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
 
     @staticmethod

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from decal_cli.analysis.gate import GateOutcome, GateRow
+from decal_cli.declarations.document import Names
 from decal_cli.errors import DecalError
 from decal_cli.numbers import many, plain, rounded, short
 from decal_cli.render.blocks import Blocks, Check, Checks, Notes
@@ -33,6 +34,7 @@ class Refused:
         self.error = error
         self.title = self.suite = "decal gate"
         self.seconds = 0.0
+        self.notes: Names = ()
 
     def blocks(self) -> Blocks:
         """The error."""
@@ -50,7 +52,7 @@ class Gated(WrittenResult):
 
     def __init__(self, outcome: GateOutcome) -> None:
         super().__init__(outcome.evaluation)
-        self.outcome = outcome
+        self.outcome, self.notes = outcome, outcome.evaluation.notes
 
     def sections(self) -> Blocks:
         """The rules, each with its outcome."""

@@ -118,7 +118,7 @@ class Replayed(WrittenResult):
         self, judged: Judged, evaluation: Evaluation, terms: StatedTerms = PLAIN, gates: Sequence[GateRow] = ()
     ) -> None:
         super().__init__(evaluation, terms)
-        self.judged, self.plan, self.gates = judged, judged.plan, gates
+        self.judged, self.plan, self.gates, self.notes = judged, judged.plan, gates, evaluation.notes
 
     def sections(self) -> b.Blocks:
         """What was replayed, windows, forecasters, the alarm, the prior shift, and what to do."""
