@@ -124,4 +124,5 @@ def _junit(text: str) -> None:
 
 def _github(text: str) -> None:
     lines = text.removesuffix("\n").split("\n")
-    assert all(line.startswith(("::error title=decal gate ", "::notice title=decal gate ")) for line in lines), text
+    begins = ("::error title=decal gate ", "::notice title=decal gate ", "::notice title=decal gate::")
+    assert all(line.startswith(begins) for line in lines), text

@@ -25,6 +25,7 @@ from decal_cli.analysis.study_summary import (
     short_title,
     without_each_file,
 )
+from decal_cli.data.words import enumerated
 from decal_cli.declarations.document import Absent, Positive, Some
 from decal_cli.numbers import DASH, Interval, bracketed, many, rounded, times
 from decal_cli.render.blocks import Blocks, Column, Heading, Notes, Picture, TextTable
@@ -251,9 +252,13 @@ def _methods(summary: Summary) -> TextTable:
             more = points.gains[name] - points.gains[points.base]
             cells += [f"{1000 * np.nanmean(more):+.2f}", _percent(float(np.mean(more[np.isfinite(more)] > 0)))]
         rows.append((*cells, *("",) * (5 - len(cells))))
-    text = "Median processor time of a fit; mean gain per 1,000 decisions on the other half; and beyond {}."
+    text = f"Median processor time of a fit; mean gain per 1,000 decisions on the other half; and beyond {points.base}."
+    fitted = {name: int(np.isfinite(values).sum()) for name, values in points.gains.items() if name in summary.seconds}
+    most = max(fitted.values(), default=0)
+    if some := [f"{name} at {many(n, 'point')}" for name, n in fitted.items() if n < most]:
+        text += f" Each is of the points where the method could be fitted, {most:,} but for {enumerated(some)}."
     head = ("method", "fit", "gain", f"beyond {points.base}", "better at")
-    return _table("Time and gain of each method", text.format(points.base), head, rows)
+    return _table("Time and gain of each method", text, head, rows)
 
 
 def _closer(summary: Summary) -> Iterator[TextTable]:

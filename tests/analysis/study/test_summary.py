@@ -412,6 +412,16 @@ def test_a_method_is_better_where_it_wins_more_and_not_where_it_wins_as_much() -
     assert [[cell.text for cell in row.cells[3:]] for row in table.rows] == [["", ""], ["+0.00", "25 %"]]
 
 
+def test_a_method_that_could_not_be_fitted_everywhere_is_named_beside_the_means() -> None:
+    """Means over different points differ by more than what the method wins beyond isotonic regression."""
+    gains = [{"isotonic": 0.01, "platt": 0.01}, {"isotonic": 0.04}]
+    points = [study_point(0.1 * k, {}, each) for k, each in enumerate(gains, 1)]
+    record = study_record("a", "p", 0, points, seconds=dict.fromkeys(gains[0], 1.0))
+    tables = study_tables(summarise(Study((record,), (), study_setting("isotonic", "platt"))))
+    (table,) = (each for each in tables if each.title == "Time and gain of each method")
+    assert table.caption.endswith(" where the method could be fitted, 2 but for platt at 1 point.")
+
+
 def test_the_json_is_known_to_the_schema_and_holds_everything(rendered_summary: Summary) -> None:
     document = valid_json(as_text(Studied(rendered_summary), "json"))["study"]
     assert document["files"][0] == "file_0" and document["scores"][0] == ["file_0", "p_0"]
