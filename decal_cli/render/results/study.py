@@ -188,7 +188,8 @@ def _correlations(summary: Summary) -> Iterator[TextTable]:
             if any(relations):
                 cells = (DASH if each is None else _plain(each.r2, each.interval) for each in relations)
                 rows.append((short_title(name), *cells))
-        if studied and rows:
+        # Of few points, only the sizes of the estimates can be judged.
+        if any(cell != DASH for _, *cells in rows for cell in cells):
             heads = "estimate", *(each.removesuffix(points.beyond) for each in studied)
             yield _table(f"What predicts the gain {what}", text, heads, rows)
 
