@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from decal_cli.analysis.compare import Difference, ModelComparison, compare
 from decal_cli.analysis.described import Utility
 from decal_cli.analysis.evaluate import Evaluation, Plan, with_lists
-from decal_cli.analysis.recommend import Preferences, evidence_choices, fitted_at, recommend
+from decal_cli.analysis.recommend import Preferences, evidence_choices, fitted_at, ranks_now, recommend
 from decal_cli.data import Batch, Columns, Dataset, NewRows, Predictions
 from decal_cli.data.large.sampling import with_rows
 from decal_cli.documents import read_document
@@ -135,17 +135,22 @@ def advised(data: Dataset, plan: Plan, wanted: Preferences) -> Advised:
         )
         raise DecalError(f"auto takes what `{Verb('recommend')}` advises, which needs the decision", fix)
     choices = evidence_choices(bool(data.classes), every=False)
-    advice = recommend(data, replace(plan, choices=choices), wanted).advice[0]
-    method = advice.act_now.method
-    if advice.method is None:
-        problem = f"there is nothing to fit; the advice is: {advice.headline.rstrip('.')}"
-        if advice.action == "cannot-tell":
-            problem = f"`{Verb('recommend')}` cannot tell yet what a method would win"
-        if method is not None:
-            lean = f"{problem}; by the estimates it leans to {method}"
-            raise DecalError(lean, f"to fit it anyway: {Verb('fit', method=method)}")
+    found = recommend(data, replace(plan, choices=choices), wanted)
+    advice, ranked = found.advice[0], found.ranked.get(data.models[0].name)
+    method, lean, said = advice.method, advice.act_now.method, advice.lead[0].rstrip(".")
+    if ranked is not None and data.capacity is not None:
+        # Who gets a place is another question than on whom to act where every row has one.
+        method, lean = ranks_now(ranked, advice.evidence.acted_on, plan.confidence).method, None
+        said = (
+            f"{Hint('capacity', data.capacity.text)}: no method is sure enough to win more than the order of the score"
+        )
+    if method is None and lean is not None:
+        problem = f"`{Verb('recommend')}` cannot tell yet what a method would win; by the estimates it leans to {lean}"
+        raise DecalError(problem, f"to fit it anyway: {Verb('fit', method=lean)}")
+    if method is None:
+        problem = f"there is nothing to fit; the advice is: {said}"
         raise DecalError(problem, f"see why with {Verb('recommend')}, or name a method")
-    chosen = parse(advice.method)
+    chosen = parse(method)
     few = len(data.models[0].rows) < MIN_ISOTONIC_ROWS and not data.classes
     return _of_few(data, plan, chosen) if few and chosen in OF_FEW_ROWS else Advised(chosen)
 

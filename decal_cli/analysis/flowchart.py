@@ -548,7 +548,10 @@ def _suboptimal(evidence: Evidence) -> Step:
     if not clear and gains[POST_TRAINING] == "yes":
         clear = [POST_TRAINING]
     # Even the worst case of what features could win may lie within the tolerance.
-    harmless = not evidence.features and evidence.item(WORST_CASE).most <= evidence.tolerated
+    worst = evidence.item(WORST_CASE)
+    # Where no row can be decided wrongly, it is 0 and has no interval.
+    least = worst.most if worst.interval is not None or worst.value != 0 else 0.0
+    harmless = not evidence.features and least <= evidence.tolerated
     nothing = gains[RECALIBRATION] == "no" and (gains[BEYOND] == "no" or harmless) and not evidence.unlearnable
     answer: Answer = "yes" if clear else "no" if nothing else "unknown"
     small = bool(clear) and all(map(evidence.small, clear))
@@ -560,8 +563,10 @@ def _suboptimal(evidence: Evidence) -> Step:
     if clear:
         subjects = " and ".join(_SUBJECT[metric] for metric in clear)
         plural = len(clear) > 1 or clear == [POST_TRAINING]
-        above = "the interval lies" if len(clear) == 1 else "both intervals lie"
-        reason = f"On held-out rows, {subjects} {'win' if plural else 'wins'}: {above} above 0."
+        ends = [bounds(evidence.item(metric).interval) for metric in clear]
+        just = "just " if len(clear) == 1 and 100 * ends[0][0] < ends[0][1] else ""
+        above = f"the interval lies {just}above" if len(clear) == 1 else "both intervals lie above"
+        reason = f"On held-out rows, {subjects} {'win' if plural else 'wins'}: {above} 0."
         if small:
             most = evidence.at_most(max(clear, key=lambda metric: evidence.item(metric).most))
             reason += f" The gain is small: {most}, within the tolerance of {tolerance}."
@@ -571,8 +576,8 @@ def _suboptimal(evidence: Evidence) -> Step:
         both = f"Recalibration wins {one}, the features {evidence.at_most(BEYOND)} on top of it"
         reason = f"{both}: no more than the tolerance, {tolerance}."
     else:
-        worst = evidence.at_most(WORST_CASE)
-        reason = f"Recalibration wins {one}, and features {worst} even in the worst case; the tolerance is {tolerance}."
+        most = evidence.at_most(WORST_CASE)
+        reason = f"Recalibration wins {one}, and features {most} even in the worst case; the tolerance is {tolerance}."
     return Step(1, "Does acting on the score lose anything?", answer, small, reason, items)
 
 
@@ -901,7 +906,8 @@ def _use_as_it_is(advice: Advice) -> str:
         return f"Use the model as it is: {why}."
     words = f"{instead.words[0].upper()}{instead.words[1:]}"
     if advice.evidence.useless:
-        why = "even recalibrated, the score does no better"
+        better = (advice.evidence.item(OVER_CONSTANT).value or 0.0) > 0
+        why = "even recalibrated, the score " + ("hardly does better" if better else "does no better")
     wins = advice.evidence.say(instead.gain, instead.interval)
     return f"{words}: that wins {wins} over acting on the score, and {why}."
 

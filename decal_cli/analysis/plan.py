@@ -294,10 +294,10 @@ class Sampler:
 
     def for_width(self, what: str, choice: MetricSpec, result: Result, half_width: float) -> RowsNeeded:
         """Rows whose interval is so wide."""
-        interval = result.interval or (0.0, 0.0)
-        value = result.value or 0.0
-        half = (interval[1] - interval[0]) / 2
-        error = self._error(choice, len(self.rows), value, interval, value)._replace(effect=half_width, half_width=half)
+        interval, value = result.interval or (0.0, 0.0), result.value or 0.0
+        error = self._wide(choice, len(self.rows), value, interval, half_width)
+        if not choice.declared.size_free:
+            error = self._wide_measured(choice, error)
         alone = error.rows * (error.half_width / half_width) ** 2
 
         def rows(times: float) -> int:
@@ -315,6 +315,30 @@ class Sampler:
                 spread = math.exp(quantile(self.plan.confidence) * one)
                 likely = rows(1 / spread), rows(spread)
         return RowsNeeded(what, choice.key, value, interval, True, half_width, (rows(1),) * len(POWERS), (), likely)
+
+    def _wide(self, choice: MetricSpec, size: int, value: float, interval: Interval, half_width: float) -> Reach:
+        """The error of `size` rows, whose interval is to have this half-width."""
+        error = self._error(choice, size, value, interval, value)
+        return error._replace(effect=half_width, half_width=(interval[1] - interval[0]) / 2)
+
+    def _wide_measured(self, choice: MetricSpec, error: Reach) -> Reach:
+        """The error measured on about as many rows of the pilot as are needed, where these are fewer.
+
+        A rule learned from many rows changes few decisions, so that of a large pilot the interval of a gain is short.
+        """
+        half = len(self.rows) // 2
+        for _ in range(ROUNDS):
+            needed = error.rows * (error.half_width / error.effect) ** 2
+            size = min(max(round(needed), LEAST_SAMPLE), half)
+            if needed >= len(self.rows) or 0.8 < size / error.rows < 1.25 or size < LEAST_SAMPLE:
+                break
+            size = round(math.sqrt(size * min(error.rows, half)))
+            found = self._found(choice, size, min(max(FEWEST_SAMPLES, SAMPLED_ROWS // size), MOST_SAMPLES))
+            if not found:
+                break
+            mean, low, high = np.mean(found, axis=0).tolist()
+            error = self._wide(choice, size, mean, (low, high), error.effect)
+        return error
 
 
 def made_up_pilot(auc: float, prevalence: float) -> tuple[np.ndarray, np.ndarray]:

@@ -76,8 +76,15 @@ class Asked(NamedTuple):
 
     @property
     def terms(self) -> StatedTerms:
-        """How amounts and actions are written; a utility whose rows have names says what its two actions are called."""
-        terms, task = self.decision.terms, self.plan.binary
+        """How amounts and actions are written; a utility whose rows have names says what its two actions are called.
+
+        Errors: DecalError, where two names are given and there are not two actions.
+        """
+        terms, plan = self.decision.terms, self.plan
+        task = plan.binary
+        if terms.names and not (plan.decision is None or plan.by_row or task):
+            problem = f"{Hint('names', ','.join(terms.names))} names the actions of a decision to act or not"
+            raise DecalError(problem, f"give names in {Hint('utility').words}: 'wait,0,-20;test,-2,-3;treat,-5,-1'")
         return replace(terms, names=task.names) if task and task.names and not terms.names else terms
 
     @property

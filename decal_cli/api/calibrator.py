@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields as fields_of
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -242,6 +243,9 @@ def scorer(
     declared = named[0].declared
     if declared.better not in ("higher", "lower"):
         raise DecalError(f"{metric} has no direction, so nothing can be chosen by it", "name another metric")
+    if declared.takes_task and decision is None and not {each.name for each in fields_of(Decision)} & fields.keys():
+        # scikit-learn takes an error for a missing score, and would choose by none.
+        raise DecalError(f"{metric} needs a decision", f"give for example scorer({metric!r}, 0.3)")
     # Whose probability is judged.
     positive = {"pos_label": fields.pop("positive")} if "positive" in fields else {}
     return make_scorer(

@@ -114,6 +114,7 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
         if state:
             stream = unknown_rows(stream, replay, state.skip_known, f"state {state.path}")
             check_goes_on(replay, stream, state.path)
+        check_horizon(replay.plan.horizon, replay.rows + stream.labelled)
         before, predictions = replay.rows, replay.advance(stream)
         if not state:
             replay.close()

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 FROM_FEATURES = ("brier", "grouping", "waterfall")
 """Pictures that look at the features; for others they are not read, which is faster."""
+OF_SCORES = ("reliability", "brier")
+"""Pictures that need no decision."""
 USUAL = Grid(parse_thresholds(SWEEP_THRESHOLDS))
 """Where curves are computed."""
 
@@ -48,6 +50,11 @@ def sweep_for(data: Dataset, plan: Plan, picture: str) -> Sweep:
     one_of("picture", picture, PICTURES)
     if picture == "grouping" and not any(model.rows.has_features for model in data.models):
         raise DecalError("grouping shows how rows of equal scores differ", "give features=")
+    if plan.by_row and picture in OF_SCORES:
+        plan = replace(plan, decision=None)
+    elif plan.by_row:
+        fix = f"draw {' or '.join(map(repr, OF_SCORES))}, which take none, or write the page of report"
+        raise DecalError(f"{picture} is of one decision for all rows, and each row has its own", fix)
     if picture == "waterfall" and not plan.task:
         raise DecalError("waterfall shows the gains of a decision", GIVE_TASK)
     if picture not in FROM_FEATURES:
@@ -120,7 +127,7 @@ class PictureDisplay:
             raise DecalError(
                 f"the probabilities have shape {np.shape(y_prob)}", "give one dimension, such as predict_proba(X)[:, 1]"
             )
-        rows = Data({name: np.asarray(y_prob)}, y_true, score=(name,), weight=sample_weight, positive=pos_label)
+        rows = Data({name: y_prob}, y_true, score=(name,), weight=sample_weight, positive=pos_label)
         given = asked(rows, decision, None, fields)
         try:
             data = given.rows()

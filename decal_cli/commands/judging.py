@@ -239,7 +239,10 @@ def plan(
     from decal_cli.api.words import computing
     from decal_cli.render.results.planned import PlannedRows
 
-    if bool(pilot) == (auc is not None and prevalence is not None):
+    expected = {"auc": auc, "prevalence": prevalence}
+    if pilot and (said := [name for name, value in expected.items() if value is not None]):
+        raise DecalError(f"{Hint(said[0]).words} is for a plan without a pilot", f"drop it, or drop {Hint('pilot')}")
+    if not pilot and None in expected.values():
         raise DecalError("rows are planned from what is known of them", "give --pilot FILE, or --auc and --prevalence")
     rules = [parse_rule(text) for text in rule]
     of_pilot = {"score": score, "label": label, "features": features}

@@ -393,6 +393,9 @@ def test_holm_keeps_what_is_clear_by_itself_only_where_all_are(decal: Decal, rul
     )
     assert alone["answer"] == "failed" and together["answer"] == "not shown"
     assert 0.05 / 41 < together["chance"] < 0.025
+    said = " ".join(decal(*line[:-2], "--family", "holm").out.split())
+    (line_of_rule,) = said.split(f"FAIL {rule} ")[1:]
+    assert " short by " in line_of_rule[:80] and "; 2,000 rows show it by itself, but not beside" in line_of_rule[:120]
 
 
 def test_holm_names_what_it_does_not_count(decal: Decal) -> None:

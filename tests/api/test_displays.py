@@ -81,6 +81,14 @@ def test_an_answer_draws_into_the_axes_it_is_given(picture: str) -> None:
     assert advised().plot(picture, ax=axes) is axes and len(axes.lines) > 0
 
 
+def test_of_rows_with_utilities_of_their_own_the_pictures_of_scores_are_drawn() -> None:
+    rows = {"p": P, "y": Y, "amount": np.linspace(1, 9, len(Y))}
+    advice = decal.recommend(rows, decal.Decision.per_row(fn="amount", fp=2), score="p", label="y")
+    assert advice.plot("reliability").get_xlabel() == "score"
+    with pytest.raises(decal.DecalError, match=r"waterfall is of one decision .*; draw 'reliability' or 'brier'"):
+        advice.plot()
+
+
 @pytest.mark.ci
 def test_every_answer_has_a_picture_of_its_own() -> None:
     two = {"a": P, "b": P**2}

@@ -52,6 +52,8 @@ def test_what_cannot_be_chosen_by_is_refused() -> None:
         decal.scorer("calibration_slope")
     with pytest.raises(ValueError, match="needs features"):
         decal.scorer("regret", 0.3)(MODEL, X[300:], Y[300:])
+    with pytest.raises(decal.DecalError, match=r"needs a decision; give for example scorer\('expected_utility', 0.3\)"):
+        decal.scorer("expected_utility")  # scikit-learn would take each error for a missing score
     with pytest.raises(decal.DecalError, match="is not one metric; name one"):
         decal.scorer(["brier", "auc"])  # type: ignore[arg-type]
 

@@ -43,6 +43,7 @@ def test_rows_of_pandas_that_are_named_in_two_orders_are_refused() -> None:
         lambda: decal.evaluate(pd.DataFrame({"p": p}), shuffled),
         lambda: decal.fit(p, shuffled, method="platt"),
         lambda: decal.online(p, shuffled),
+        lambda: decal.ReliabilityDisplay.from_predictions(y, p.loc[shuffled.index]),
     ):
         with pytest.raises(DecalError, match=r"the index of '\w+' is not that of .*\.to_numpy\(\).*\.loc"):
             call()

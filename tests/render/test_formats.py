@@ -401,7 +401,7 @@ def test_what_differs_from_the_reference_is_said(share: float, interval: tuple[f
     [
         ((0.01, 0.02), "wins"),
         ((0.0, 0.02), "may win or lose"),
-        ((0.0, 0.0), "may win or lose"),
+        ((0.0, 0.0), "wins nothing"),
         ((-0.02, 0.0), "may win or lose"),
         ((-0.02, -0.01), "loses"),
     ],

@@ -16,6 +16,7 @@ from decal_cli.declarations.defaults import CONFIDENCE, SEED, WARM_UP
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_ROWS_OVER_TIME
+from decal_cli.numbers import many
 from decal_cli.sequential import ONLINE, OnlineSpec, parse
 from decal_cli.tables.table import Ints, Values
 from decal_cli.task import BinaryTask
@@ -205,8 +206,13 @@ def needs_score(spec: OnlineSpec) -> bool:
     return spec.declared.function.needs_score or bool(spec.parameters["bins"])
 
 
-def check_horizon(horizon: int | None) -> None:
-    """Raise a DecalError where there cannot be so many rows."""
+def check_horizon(horizon: int | None, rows: int = 0) -> None:
+    """Raise a DecalError where there cannot be so many rows, or there are more by now."""
+    if horizon is not None and rows > horizon:
+        # What is promised of so many rows is false of more.
+        raise DecalError(
+            f"there are {many(rows, 'row')}, more than {Hint('horizon', horizon)}", "give how many there will be"
+        )
     if horizon is not None and not 1 <= horizon <= MAX_ROWS_OVER_TIME:
         raise DecalError(
             f"{Hint('horizon', horizon)} is no number of rows up to {MAX_ROWS_OVER_TIME:,}",

@@ -91,7 +91,7 @@ def gain_recalibration(change: Recalibrating, *, method: ByMethod = "chosen") ->
 
 @like(
     "gain_recalibration",
-    "Gain over a constant decision",
+    "Gain over a constant, recalibrated",
     f"{cite('Perez-Lebel et al. 2025', 'def. 3.6')}, cross-fitted, against the best constant decision",
     shown=False,
     estimand=f"{intervals.LEARNED}, over the constant decision that is better on these rows",

@@ -147,7 +147,8 @@ class AdvisedModel:
         if ece is None or null is None or gain.value is None:
             return
         low, high = gain.interval or (0.0, 1.0)
-        does = "wins" if low > 0 else "loses" if high < 0 else "may win or lose"
+        nothing = "wins nothing" if low == high else "may win or lose"
+        does = "wins" if low > 0 else "loses" if high < 0 else nothing
         sentence = (
             f"ECE is {within(ece)} whatever the decision ({within(null)} for a calibrated model); for this one, "
             f"recalibration {does}."

@@ -143,4 +143,6 @@ def _shown(row: GateRow) -> str:
     if row.answer == "passed":
         return f", which {rows} {'does' if row.rows == 1 else 'do'} not show{needed and ';'}{needed}"
     counts = ", and counts as passed" if row.passed else ""
+    if row.interval is not None and row.bound is not None and not row.interval[0] <= row.bound <= row.interval[1]:
+        return f"; {rows} {'shows' if row.rows == 1 else 'show'} it by itself, but not beside the other rules{counts}"
     return f"; not shown with {rows}{needed and f',{needed} show it'}{counts}"

@@ -136,7 +136,8 @@ class Opening:
 
     def _would_win(self, value: float, ends: Interval | None) -> str:
         if ends is not None and ends[0] <= 0 <= ends[1]:
-            return f"may win or lose: {self._amount(value, ends)}"
+            does = "may win or lose" if any(ends) else "wins nothing"
+            return f"{does}: {self._amount(value, ends)}"
         return f"would {'lose' if value < 0 else 'win'} {self._amount(*sized(value, ends))}"
 
     def _of_several(self) -> Lines:

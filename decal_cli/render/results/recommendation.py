@@ -242,10 +242,11 @@ def _round_blocks(rounds: Sequence[Round], at: int, in_time: bool, scale: Scale)
     in_time: whether fits learn from earlier rows only.
     """
     each, how = rounds[at], "fitted to earlier rows only" if in_time else f"cross-fitted in {FOLDS} folds"
+    deals = "" if in_time else ", of few rows the mean over several deals into folds; achieved is of one deal"
     yield b.Paragraph(
         f"{'Started over with' if at else 'Tried on'} {each.score}, {how}: each gain is on "
         f"held-out rows, in {scale.unit or 'utility'} {scale.span} over acting on this score as it is. Predicted: the "
-        "expected gain of its kind, before any fit."
+        f"expected gain of its kind, before any fit{deals}."
     )
     yield trial_table(each, scale)
     yield from reasons(((trial.chosen.key, trial.achieved.reason) for trial in each.trials), together=True)
