@@ -141,9 +141,8 @@ def advised(data: Dataset, plan: Plan, wanted: Preferences) -> Advised:
     if ranked is not None and data.capacity is not None:
         # Who gets a place is another question than on whom to act where every row has one.
         method, lean = ranks_now(ranked, advice.evidence.acted_on, plan.confidence).method, None
-        said = (
-            f"{Hint('capacity', data.capacity.text)}: no method is sure enough to win more than the order of the score"
-        )
+        limit = Hint("capacity", data.capacity.text)
+        said = f"with {limit} keep the order of the score, since no method is sure enough to win more"
     if method is None and lean is not None:
         problem = f"`{Verb('recommend')}` cannot tell yet what a method would win; by the estimates it leans to {lean}"
         raise DecalError(problem, f"to fit it anyway: {Verb('fit', method=lean)}")

@@ -567,8 +567,9 @@ def sql(
 ) -> None:
     """Print one SQL statement that counts scores and labels, or scores rows, where the rows are.
 
-    Run it in a database or warehouse, and export its result as CSV or Parquet: `decal evaluate FILE --aggregated` needs
-    nothing else. The statement also checks the rows, and counts those that are wrong in rows of their own.
+    Run it in a database or warehouse, and export its result as CSV or Parquet: `decal evaluate FILE --aggregated`
+    needs nothing else but --cluster, if you give it here. The statement also checks the rows, and counts those that
+    are wrong in rows of their own.
 
     Example: decal sql --dialect duckdb --table preds --score p --label y --group site
     """
