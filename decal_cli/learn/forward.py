@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from decal_cli.errors import Undefined
 from decal_cli.learn import held_out
 from decal_cli.learn.probe import build_recalibrated
 from decal_cli.learn.scaling import SCALINGS
+from decal_cli.numbers import many
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints
 
@@ -64,7 +67,8 @@ class Forward:
 
     @cached_property
     def _recalibrated(self) -> list[Floats]:
-        return [_recalibrated(self.rows, earlier, self.seed, self.method) for earlier in self._taught()]
+        with self._naming_the_first_block():
+            return [_recalibrated(self.rows, earlier, self.seed, self.method) for earlier in self._taught()]
 
     @cached_property
     def _with_features(self) -> list[Floats]:
@@ -77,8 +81,19 @@ class Forward:
             named = {name: getattr(earlier, name) for name in ("weight", "cluster", "classes")}
             label = earlier.label if earlier.classes else earlier.label.astype(np.float64)
             training = Training(earlier.score, label, features=earlier.typed, seed=self.seed, **named)
-            scores.append(fit(METHODS.parse(BLEND), training)(self.rows).score)
+            with self._naming_the_first_block():
+                scores.append(fit(METHODS.parse(BLEND), training)(self.rows).score)
         return scores
+
+    @contextmanager
+    def _naming_the_first_block(self) -> Iterator[None]:
+        """What the rows of a block are too few for may have enough of all rows."""
+        try:
+            yield
+        except Undefined as undefined:
+            first = many(int(np.count_nonzero(self.block == 0)), "row")
+            where = f"the first of {self.oldest + 1} blocks of time has {first}"
+            raise Undefined(f"{undefined.reason}, and {where}") from None
 
     def _taught(self) -> Iterator[Rows]:
         """All rows up to the end of each block but the last."""

@@ -341,6 +341,21 @@ def test_three_answers_and_what_is_no_sequence(decal: Decal) -> None:
     assert weighted["passed"] is None and "without weights" in weighted["reason"]
 
 
+def test_what_a_test_of_one_side_shows_is_said_beside_an_interval_of_two_that_holds_the_bound(decal: Decal) -> None:
+    """Each side may be wrong with the whole risk, and each end of the interval with half of it."""
+    (row,) = anytime_rows(decal, "-r", "brier<=1")
+    assert row["interval"] is not None
+    bounds = np.linspace(row["value"], row["interval"][1], 60)[:-1]
+    rules = [f"brier<={bound:.9f}" for bound in bounds]
+    rows = anytime_rows(decal, *(part for rule in rules for part in ("-r", rule)))
+    lines = decal("gate", *NAMED, "--anytime", *(part for rule in rules for part in ("-r", rule))).out
+    shown = [row["rule"] for row in rows if row["shown"]]
+    assert 0 < len(shown) < len(rules)
+    for rule in rules:
+        (line,) = (each for each in " ".join(lines.split()).split("PASS ") if each.startswith(f"{rule} "))
+        assert ("rows show it by a test of one side" in line) == (rule in shown)
+
+
 def test_the_text_says_what_is_promised(decal: Decal) -> None:
     done = decal("gate", *NAMED, "--anytime", "--family", "holm", "-r", "brier<=.2", "-r", "accuracy>=.9")
     text = done.text

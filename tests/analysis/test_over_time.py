@@ -121,6 +121,15 @@ def test_every_world_has_gains_over_time_and_the_youngest_fits_are_those_of_the_
     assert over_time.rows == first.rows < report.rows
 
 
+def test_the_rows_of_the_first_block_are_said_where_they_are_too_few() -> None:
+    """All of them are enough: the same metric has a value without the time."""
+    rows = decal.Data(stream(rows=42), score="p", time="day")
+    gain = decal.evaluate(rows, T, metrics=["gain_recalibration"])["gain_recalibration"]
+    assert gain.reason == (
+        "needs at least 10 rows to learn from some and judge on others, and the first of 6 blocks of time has 7 rows"
+    )
+
+
 def test_the_order_of_the_file_does_not_matter() -> None:
     frame = stream()
     values = [

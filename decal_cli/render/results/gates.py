@@ -137,7 +137,10 @@ def _shown(row: GateRow) -> str:
         return f", clearly so from row {row.since:,} on"
     rows = many(row.rows, "row")
     if row.shown:
-        return f", and {rows} {'shows' if row.rows == 1 else 'show'} it"
+        # A sequence is judged on one side with the whole risk, and its interval has half of it on each.
+        low, high = row.interval or (math.nan, math.nan)
+        by = " by a test of one side" if row.bound is not None and low < row.bound < high else ""
+        return f", and {rows} {'shows' if row.rows == 1 else 'show'} it{by}"
     more = row.rows_needed
     needed = f" about {more:,}{row.clusters.words(more, row.rows)} would" if more else ""
     if row.answer == "passed":
