@@ -288,7 +288,10 @@ def _notes(source: Source, columns: Columns, used: Sequence[str], pairs: bool) -
         yield f"{note}: nothing that needs a single row is known ({unknown})"
     others = [name for name in source.names if name not in (*used, *ENDS)]
     if others:
-        yield f"counts are added up over {listed(others)}; {Hint('group').words} reports every value by itself"
+        ways = f"{Hint('group').words} reports every value by itself"
+        if not columns.cluster:
+            ways += f", and {Hint('cluster').words} counts it as one cluster"
+        yield f"counts are added up over {listed(others)}; {ways}"
 
 
 def sound(table: Any, shown: str, drop: bool, names: Mapping[str, str] | None = None) -> tuple[Any, Dropped]:

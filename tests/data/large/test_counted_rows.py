@@ -256,6 +256,17 @@ def test_a_sweep_over_capacities(decal: Decal, both: tuple[Path, str]) -> None:
     assert not result.apart and result.n_values > 20
 
 
+def test_a_column_that_counts_are_added_up_over_may_be_their_cluster(decal: Decal, tmp_path: Path) -> None:
+    """Without --cluster the second time, rows of a cluster count as independent: the file does not say what it is."""
+    rows = "".join(f"{site},{p / 10},{site % 2 + 2},{1 + p % 2}\n" for site in range(12) for p in range(1, 9))
+    (tmp_path / "counts.csv").write_text("site,score,n,pos\n" + rows)
+    line = ("evaluate", "counts.csv", "--aggregated", "-m", "brier")
+    (note,) = (each for each in decal.json(*line)["notes"] if "site" in each)
+    assert note.endswith("over site; --group reports every value by itself, and --cluster counts it as one cluster")
+    wide = [np.ptp(decal.json(*line, *more)["metrics"]["brier"]["interval"]) for more in ((), ("--cluster", "site"))]
+    assert wide[0] != pytest.approx(wide[1], rel=0.02)
+
+
 def test_exported_counts_take_a_capacity() -> None:
     counts = pa.table({"score": [0.1, 0.4, 0.8], "n": [5, 3, 2], "pos": [0, 1, 1]})
     answer = decal_cli.evaluate(counts, aggregated=True, capacity=3, metrics=FOUND)
