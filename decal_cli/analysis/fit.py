@@ -136,10 +136,11 @@ def advised(data: Dataset, plan: Plan, wanted: Preferences) -> Advised:
         raise DecalError(f"auto takes what `{Verb('recommend')}` advises, which needs the decision", fix)
     choices = evidence_choices(bool(data.classes), every=False)
     found = recommend(data, replace(plan, choices=choices), wanted)
-    advice, ranked = found.advice[0], found.ranked.get(data.models[0].name)
+    advice = found.advice[0]
     method, lean, said = advice.method, advice.act_now.method, advice.lead[0].rstrip(".")
-    if ranked is not None and data.capacity is not None:
+    if data.capacity is not None:
         # Who gets a place is another question than on whom to act where every row has one.
+        ranked = found.ranked[data.models[0].name]
         method, lean = ranks_now(ranked, advice.evidence.acted_on, plan.confidence).method, None
         limit = Hint("capacity", data.capacity.text)
         said = f"with {limit} keep the order of the score, since no method is sure enough to win more"

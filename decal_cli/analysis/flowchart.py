@@ -547,11 +547,10 @@ def _suboptimal(evidence: Evidence) -> Step:
     clear = [metric for metric in (RECALIBRATION, BEYOND) if gains[metric] == "yes"]
     if not clear and gains[POST_TRAINING] == "yes":
         clear = [POST_TRAINING]
-    # Even the worst case of what features could win may lie within the tolerance.
-    worst = evidence.item(WORST_CASE)
-    # Where no row can be decided wrongly, it is 0 and has no interval.
-    least = worst.most if worst.interval is not None or worst.value != 0 else 0.0
-    harmless = not evidence.features and least <= evidence.tolerated
+    # Even the worst case of what features could win may lie within the tolerance; and where a row that could have been
+    # missed does not widen the interval of a gain, no row can be decided wrongly.
+    no_choice = bounds(evidence.item(RECALIBRATION).interval) == (0.0, 0.0)
+    harmless = not evidence.features and (no_choice or evidence.item(WORST_CASE).most <= evidence.tolerated)
     nothing = gains[RECALIBRATION] == "no" and (gains[BEYOND] == "no" or harmless) and not evidence.unlearnable
     answer: Answer = "yes" if clear else "no" if nothing else "unknown"
     small = bool(clear) and all(map(evidence.small, clear))

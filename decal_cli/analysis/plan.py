@@ -240,32 +240,46 @@ class Sampler:
         return share
 
     def _needed(self, choice: MetricSpec, error: Reach, value: float, bound: float) -> tuple[int | None, Reach]:
-        """The rows for the first power, and the error that they were computed from.
+        """The rows for the first power, and the error that they were computed from."""
 
-        Of more rows than the pilot's, the whole pilot says most: what learns from half of it wins less.
+        def anew(size: int, mean: float, interval: Interval) -> Reach | None:
+            """None where the mean lies on the other side of the bound."""
+            return self._error(choice, size, mean, interval, bound) if (mean > bound) == (value > bound) else None
+
+        error = self._measured(choice, error, lambda error: error.needed(POWERS[0]), anew)
+        return error.needed(POWERS[0]), error
+
+    def _measured(
+        self,
+        choice: MetricSpec,
+        error: Reach,
+        needed_of: Callable[[Reach], float | None],
+        anew: Callable[[int, float, Interval], Reach | None],
+    ) -> Reach:
+        """The error on about as many rows of the pilot as are needed, where a metric learns and these are fewer.
+
+        A rule learned from fewer rows wins less, and changes more decisions. Of more rows than the pilot's, the whole
+        pilot says most. anew: the error of so many rows by the mean value and interval of samples, if they tell it.
         """
-        needed, half = error.needed(POWERS[0]), len(self.rows) // 2
+        needed, half = needed_of(error), len(self.rows) // 2
         if choice.declared.size_free or needed is None or needed >= len(self.rows):
-            return needed, error
+            return error
         for _ in range(ROUNDS):
-            size = min(max(needed, LEAST_SAMPLE), half)
+            size = min(max(round(needed), LEAST_SAMPLE), half)
             if 0.8 < size / error.rows < 1.25 or size < LEAST_SAMPLE:
                 break
             # Half way, on the scale of rows, so that it comes to rest.
             size = round(math.sqrt(size * min(error.rows, half)))
-            error = self._measured(choice, size, value, bound) or error
-            needed = error.needed(POWERS[0])
+            found = self._found(choice, size, min(max(FEWEST_SAMPLES, SAMPLED_ROWS // size), MOST_SAMPLES))
+            if not found:
+                break
+            mean, low, high = np.mean(found, axis=0).tolist()
+            measured = anew(size, mean, (low, high))
+            needed = None if measured is None else needed_of(measured)
+            error = measured or error
             if needed is None:
                 break
-        return needed, error
-
-    def _measured(self, choice: MetricSpec, size: int, value: float, bound: float) -> Reach | None:
-        """On so many rows, on average over samples of the pilot; None where the mean lies on the other side."""
-        found = self._found(choice, size, min(max(FEWEST_SAMPLES, SAMPLED_ROWS // size), MOST_SAMPLES))
-        if not found:
-            return None
-        mean, low, high = np.mean(found, axis=0).tolist()
-        return self._error(choice, size, mean, (low, high), bound) if (mean > bound) == (value > bound) else None
+        return error
 
     def _found(self, choice: MetricSpec, size: int, samples: int) -> list[tuple[float, float, float]]:
         """The value and interval of each sample of so many rows of the pilot that has one.
@@ -295,10 +309,17 @@ class Sampler:
     def for_width(self, what: str, choice: MetricSpec, result: Result, half_width: float) -> RowsNeeded:
         """Rows whose interval is so wide."""
         interval, value = result.interval or (0.0, 0.0), result.value or 0.0
-        error = self._wide(choice, len(self.rows), value, interval, half_width)
-        if not choice.declared.size_free:
-            error = self._wide_measured(choice, error)
-        alone = error.rows * (error.half_width / half_width) ** 2
+
+        def wide(size: int, value: float, interval: Interval) -> Reach:
+            """The error of so many rows, whose interval is to have this half-width."""
+            error, half = self._error(choice, size, value, interval, value), (interval[1] - interval[0]) / 2
+            return error._replace(effect=half_width, half_width=half)
+
+        def needed(error: Reach) -> float:
+            return error.rows * (error.half_width / half_width) ** 2
+
+        error = self._measured(choice, wide(len(self.rows), value, interval), needed, wide)
+        alone = needed(error)
 
         def rows(times: float) -> int:
             """The rows where an interval is so many times as long as that of the pilot."""
@@ -315,30 +336,6 @@ class Sampler:
                 spread = math.exp(quantile(self.plan.confidence) * one)
                 likely = rows(1 / spread), rows(spread)
         return RowsNeeded(what, choice.key, value, interval, True, half_width, (rows(1),) * len(POWERS), (), likely)
-
-    def _wide(self, choice: MetricSpec, size: int, value: float, interval: Interval, half_width: float) -> Reach:
-        """The error of `size` rows, whose interval is to have this half-width."""
-        error = self._error(choice, size, value, interval, value)
-        return error._replace(effect=half_width, half_width=(interval[1] - interval[0]) / 2)
-
-    def _wide_measured(self, choice: MetricSpec, error: Reach) -> Reach:
-        """The error measured on about as many rows of the pilot as are needed, where these are fewer.
-
-        A rule learned from many rows changes few decisions, so that of a large pilot the interval of a gain is short.
-        """
-        half = len(self.rows) // 2
-        for _ in range(ROUNDS):
-            needed = error.rows * (error.half_width / error.effect) ** 2
-            size = min(max(round(needed), LEAST_SAMPLE), half)
-            if needed >= len(self.rows) or 0.8 < size / error.rows < 1.25 or size < LEAST_SAMPLE:
-                break
-            size = round(math.sqrt(size * min(error.rows, half)))
-            found = self._found(choice, size, min(max(FEWEST_SAMPLES, SAMPLED_ROWS // size), MOST_SAMPLES))
-            if not found:
-                break
-            mean, low, high = np.mean(found, axis=0).tolist()
-            error = self._wide(choice, size, mean, (low, high), error.effect)
-        return error
 
 
 def made_up_pilot(auc: float, prevalence: float) -> tuple[np.ndarray, np.ndarray]:

@@ -8,8 +8,7 @@ just before its block, or some blocks earlier.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -67,8 +66,7 @@ class Forward:
 
     @cached_property
     def _recalibrated(self) -> list[Floats]:
-        with self._naming_the_first_block():
-            return [_recalibrated(self.rows, earlier, self.seed, self.method) for earlier in self._taught()]
+        return self._scored(lambda earlier: _recalibrated(self.rows, earlier, self.seed, self.method))
 
     @cached_property
     def _with_features(self) -> list[Floats]:
@@ -76,28 +74,26 @@ class Forward:
         from decal_cli.learn.method import Training, fit
         from decal_cli.learn.methods import METHODS
 
-        scores = []
-        for earlier in self._taught():
+        def score(earlier: Rows) -> Floats:
             named = {name: getattr(earlier, name) for name in ("weight", "cluster", "classes")}
             label = earlier.label if earlier.classes else earlier.label.astype(np.float64)
             training = Training(earlier.score, label, features=earlier.typed, seed=self.seed, **named)
-            with self._naming_the_first_block():
-                scores.append(fit(METHODS.parse(BLEND), training)(self.rows).score)
+            return fit(METHODS.parse(BLEND), training)(self.rows).score
+
+        return self._scored(score)
+
+    def _scored(self, score: Callable[[Rows], Floats]) -> list[Floats]:
+        """The score of all rows by fits to those up to the end of each block but the last."""
+        scores = []
+        for k in range(self.oldest):
+            earlier = self.rows.take(self.block <= k)
+            try:
+                scores.append(score(earlier))
+            except Undefined as undefined:
+                # All rows together may be enough.
+                first = f"the first{f' {k + 1}' if k else ''} of {self.oldest + 1} blocks of time"
+                raise Undefined(f"{undefined.reason}; the fit to {first} has {many(len(earlier), 'row')}") from None
         return scores
-
-    @contextmanager
-    def _naming_the_first_block(self) -> Iterator[None]:
-        """What the rows of a block are too few for may have enough of all rows."""
-        try:
-            yield
-        except Undefined as undefined:
-            first = many(int(np.count_nonzero(self.block == 0)), "row")
-            where = f"the first of {self.oldest + 1} blocks of time has {first}"
-            raise Undefined(f"{undefined.reason}, and {where}") from None
-
-    def _taught(self) -> Iterator[Rows]:
-        """All rows up to the end of each block but the last."""
-        return (self.rows.take(self.block <= k) for k in range(self.oldest))
 
 
 def _recalibrated(rows: Rows, earlier: Rows, seed: int, method: held_out.Method) -> Floats:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import decal_cli as decal
 from decal_cli.analysis.flowchart import EVIDENCE_KEYS, GAINS, ActNow, Advice, Evidence, Item, rows_for, walk
 from decal_cli.metrics import METRICS
 from decal_cli.render.results.page import answer_of
@@ -407,3 +408,13 @@ def test_every_case_follows_from_its_numbers_and_ends_in_full_sentences() -> Non
             for text in (*(step.reason for step in advice.steps), *advice.next_steps, *advice.lead, advice.headline):
                 assert text.endswith(".") and (text[0].isupper() or text[0] == "`")
                 assert "  " not in text and ",," not in text and "None" not in text
+
+
+@pytest.mark.parametrize(("amount", "action"), [(0.0, "done"), (9.0, "cannot-tell")])
+def test_nothing_is_at_stake_where_no_row_can_be_decided_wrongly(amount: float, action: str) -> None:
+    """Not so where these rows are all decided rightly: others, which features tell apart, may not be."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, 600)
+    rows = {"p": np.where(label, 0.97, 0.02) + 0.01 * rng.random(600), "y": label, "amount": amount * rng.random(600)}
+    advice = decal.recommend(rows, decal.Decision.per_row(fn="amount", fp=3), score="p", label="y")
+    assert advice.to_dict()["recommendation"]["action"] == action

@@ -125,9 +125,9 @@ def test_the_rows_of_the_first_block_are_said_where_they_are_too_few() -> None:
     """All of them are enough: the same metric has a value without the time."""
     rows = decal.Data(stream(rows=42), score="p", time="day")
     gain = decal.evaluate(rows, T, metrics=["gain_recalibration"])["gain_recalibration"]
-    assert gain.reason == (
-        "needs at least 10 rows to learn from some and judge on others, and the first of 6 blocks of time has 7 rows"
-    )
+    reason, _, where = (gain.reason or "").partition("; ")
+    assert reason == "needs at least 10 rows to learn from some and judge on others"
+    assert where == "the fit to the first of 6 blocks of time has 7 rows"
 
 
 def test_the_order_of_the_file_does_not_matter() -> None:

@@ -12,7 +12,7 @@ SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 class Github(Format):
-    """Annotations of GitHub Actions: an error, a warning or a notice for each rule."""
+    """Annotations of GitHub Actions: an error, a warning or a notice for each rule, and each note."""
 
     name = "github"
     reads = "checks"
