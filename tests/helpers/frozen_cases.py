@@ -3,6 +3,8 @@
 `&&` joins commands, of which the last one prints.
 """
 
+from decal_cli.data.large.engines import DIALECTS
+
 _TWO = "--score p --label y"
 _THREE = "--proba a:* --label z"
 _FIRST = "evaluate rows.csv"
@@ -329,7 +331,7 @@ PRINTED: dict[str, str] = {
     **{
         f"statement, {dialect}": f"sql --dialect {dialect} --table preds --score p --label y --group g --cluster c "
         "--weight w"
-        for dialect in ("duckdb", "postgres", "bigquery", "snowflake", "spark", "sqlite", "mysql")
+        for dialect in DIALECTS
     },
     "statement, cells": "sql --table preds --score p --label y --cells --threshold .3 --logit",
     "statement, pairs": "sql --table preds --score p --score q --label y --pairs --cells --positive yes",

@@ -34,7 +34,7 @@ class Engine:
 
     connection: an open connection of DB-API 2 or of ADBC, which stays open, or an address such as 'duckdb:file.db'.
     table, query: give one, the table that holds the rows or the query that returns them. dialect: that of its SQL,
-    where the driver does not tell: bigquery, duckdb, mysql, postgres, snowflake, spark or sqlite. Errors: DecalError.
+    where the driver does not tell, one that `decal sql --help` lists. Errors: DecalError.
     """
 
     connection: Any

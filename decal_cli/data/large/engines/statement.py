@@ -417,7 +417,7 @@ class _Statement(CountRequest):
         places = ["decal_placed.*", f"{reached} AS decal_reached", f"decal_cell - {reached} AS decal_place"]
         sound = select(places, "decal_placed\n    WHERE decal_bad IS NULL")
         sized = select(["decal_sound.*", f"{width} AS decal_width"], f"(\n{sound}\n    ) AS decal_sound")
-        start = f"FLOOR({from_end} / decal_width) * decal_width"
+        start = f"{self.dialect.as_integer(f'FLOOR({from_end} / decal_width)')} * decal_width"
         sides = [
             f"WHEN decal_place < {GRID // 2} THEN {start}",
             f"WHEN decal_place < {GRID} THEN {GRID} - decal_width - {start}",
