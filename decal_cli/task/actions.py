@@ -309,6 +309,11 @@ class ClassTask:
                 f"name the class probabilities with {Hint('proba')}, or give a task of two classes",
             )
         if self.abstain is not None:
+            if ABSTAIN in classes:
+                raise _of_task(
+                    f"a class is called {ABSTAIN!r}, as the action that {Hint('abstain')} adds",
+                    f"call the class something else, or give {Hint('utility')} with names of the actions",
+                )
             right = [tuple(float(k == j) for j in range(len(classes))) for k in range(len(classes))]
             return ClassDecision((*right, (1 - self.abstain,) * len(classes)), (*classes, ABSTAIN))
         width = len(self.utility[0])

@@ -17,7 +17,7 @@ from typing import Any
 
 from decal_cli.data.formats.files import Held, Raw, no_rows, translated
 from decal_cli.data.formats.jsonlines import JsonLinesSource
-from decal_cli.data.words import number_with_sign, quote
+from decal_cli.data.words import NUMBER, quote
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.limits import MAX_STREAM_BYTES
@@ -34,11 +34,20 @@ ZSTD = 93
 """The number by which zip files name Zstandard, with which Inspect compresses the files of an archive."""
 CONFIDENCES = ("confidence", "probability", "prob", "p")
 """Names that a scorer may have for the model's confidence."""
-_STATED = re.compile(
-    r"(?:confiden\w*|probabilit\w*|certain\w*|likelihood)[^\d\n%]{0,30}?((?:\d+(?:\.\d+)?|\.\d+)\s*(?:%|percent)?)",
+_SCALE = r"\(\s*(?:[01]\s*(?:[-–]|to)|out of|/)\s*(?P<scale>\d+)\s*\)"
+_ASIDE = re.compile(rf"(?!{_SCALE})\([^()\n]*\)")
+_STATING = re.compile(
+    # 'probability that 3 is right: 0.7' states what stands after the colon.
+    rf"(?:confiden\w*|probabilit\w*|certain\w*|likelihood)(?:\s*{_SCALE})?"
+    r"(?:\s+(?:of|that|for|in)\b(?:[^\n:=.,;%]|[.,](?=\d)){0,60}[:=]\s*(?=[-+.]?\d)"
+    r"|[^\d\n%]{0,30}?(?=(?<![A-Za-z])-?\.?\d))",
     re.IGNORECASE,
 )
-_ASIDE = re.compile(r"\([^()\n]*\)")
+_AMOUNT = re.compile(
+    r"(?P<number>[-+]?[\d.,]*\d(?:e[-+]?\d+)?)\s*(?P<sign>%|percent\b)?"
+    r"(?:\s*(?:/|out\s+of)\s*(?P<of>\d+))?(?P<range>\s*(?:[-–]|to\b)\s*\d)?",
+    re.IGNORECASE,
+)
 Row = dict[str, Any]
 
 
@@ -155,20 +164,29 @@ def _graded(value: Any) -> int | None:
 
 
 def stated(text: str) -> float | None:
-    """The probability that a text states last: 'Confidence: 90%'. A number without such a word is an answer: None."""
-    # 'Confidence (0-100): 90' states one number, not two.
-    stating = _STATED.findall(_ASIDE.sub("", text))
-    return stated_alone(stating[-1]) if stating else None
+    """The probability that a text states last: 'Confidence: 90%', 'certainty (0-10): 9'.
+
+    None where it states none, or one that can be read in two ways, as '0,85' and '90-95%'. A number without such a word
+    is an answer.
+    """
+    # 'Confidence (that is, of my answer 42): 90' states one number, not two.
+    text = _ASIDE.sub("", text)
+    stating = [*_STATING.finditer(text)]
+    return _amount(_AMOUNT.match(text, stating[-1].end()), stating[-1]["scale"]) if stating else None
 
 
 def stated_alone(text: str) -> float | None:
-    """The probability that a text is: '90%', '0.9', '90 percent'; None where it is none."""
-    number = number_with_sign(text)
-    if not number:
+    """The probability that a text is: '90%', '0.9', '90 percent', '9/10'; None where it is none."""
+    return _amount(_AMOUNT.fullmatch(text.strip()))
+
+
+def _amount(found: re.Match[str] | None, scale: str | None = None) -> float | None:
+    if not found or found["range"] or not NUMBER.fullmatch(found["number"]):
         return None
-    value, per_cent = number
-    value = value / 100 if per_cent or value > 1 else value
-    return value if 0 <= value <= 1 else None
+    value, scale = float(found["number"]), found["of"] or (scale if scale != "100" else None)
+    # Above 1 a number without a scale is per cent.
+    most = 100.0 if found["sign"] or (scale is None and value > 1) else float(scale or 1)
+    return value / most if 0 <= value <= most else None
 
 
 def _first_stated(texts: Iterable[str]) -> float | None:

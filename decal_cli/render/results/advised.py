@@ -71,6 +71,8 @@ class AdvisedModel:
     ranked: Sequence[Ranked] = ()
     ranks_now: RanksNow | None = None
     holds: Interval | None = None
+    perfect = "perfect decisions are"
+    """What the last of the ways is called in a sentence."""
 
     def __init__(self, report: Report, advice: Advice, whole: Recommendation, terms: StatedTerms) -> None:
         self.report, self.advice, self.evaluation, self.terms = report, advice, whole.evaluation, terms
@@ -290,6 +292,10 @@ class LimitedModel(AdvisedModel):
         super().__init__(report, advice, whole, terms)
         self.ranked = whole.ranked[report.model]
         self.ranks_now = ranks_now(self.ranked, advice.evidence.acted_on, whole.evaluation.plan.confidence)
+        # Of more than two actions, a method may also change which one a row with a place gets.
+        self.keeps_actions = limited_actions(self.evaluation) is not None
+        if self.keeps_actions:
+            self.perfect = "a perfect ranking is"
 
     @property
     def ranked_first(self) -> Ranked:
@@ -328,7 +334,9 @@ class LimitedModel(AdvisedModel):
                     hits = each.capture * nobody.positives
                     alarms = hits / each.precision - hits
                     found = Decided(hits, alarms, nobody.positives - hits, nobody.negatives - alarms)
-                ways.append(Way(key, WAYS[key][1], each.utility, each.interval, found))
+                ranks = key == "perfect" and self.keeps_actions
+                name = "rank rows perfectly, by their labels" if ranks else WAYS[key][1]
+                ways.append(Way(key, name, each.utility, each.interval, found))
         return ways
 
     def places(self) -> b.Blocks:
@@ -379,9 +387,7 @@ class LimitedModel(AdvisedModel):
         perfect, learned = most("perfect"), most("post-training")
         if perfect is not None:
             ideal = self.say(perfect.gain or 0.0, perfect.interval)
-            # Of more than two actions, a method may also change which one a row with a place gets.
-            others = limited_actions(self.evaluation) is not None
-            bound = "which action a row gets stays as it is" if others else "no method can win more"
+            bound = "which action a row gets stays as it is" if self.keeps_actions else "no method can win more"
             yield f"A perfect ranking, by the labels, would win {ideal} with these places; {bound}."
         if first is not None and first.gain is not None and task is not None:
             does = self._won(first) if first.gain else "on the rows with a place, that changes nothing"

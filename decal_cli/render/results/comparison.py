@@ -176,7 +176,7 @@ class Compared(WrittenResult):
                 yield Heading("all rows" if contest.of_all_rows else f"{contest.group}, {many(contest.rows, 'row')}")
             yield self._metric_table(contest, close=several)
             if (apart := contest.find(Disagreements)) and (apart.apart or not contest.of_classes):
-                yield (_pairs_table if contest.of_classes else self._disagreements_table)(apart)
+                yield self._pairs_table(apart) if contest.of_classes else self._disagreements_table(apart)
             if swap := contest.find(Swap):
                 yield _swap_table(swap, evaluation.limit)
             if (at := contest.find(Thresholds)) and at.ahead:
@@ -299,14 +299,19 @@ class Compared(WrittenResult):
         at = f"{splice.below} below t = {_place(splice.threshold)} and {splice.above} above"
         return f"{advice}. {at}: {reached}.{doubt}"
 
+    @property
+    def _without(self) -> str:
+        """What is said of actions of several classes where so many rows have a place only."""
+        return " without the limit" if self.evaluation.limit else ""
+
     def _disagreements_sentence(self, each: Disagreements) -> str:
         """On how many rows they disagree, who is right more often there, and whether chance could explain it."""
         first, second = self.models
         rows = f"{counted(each.apart)} row{'' if each.apart == 1 else 's'}"
         if self.whole.of_classes:
-            same, note = "take the same action for every row", ""
+            same, note = f"take the same action for every row{self._without}", ""
             text = (
-                f"for {rows} the two take different actions: that of {first} is worth more for "
+                f"for {rows} the two take different actions{self._without}: that of {first} is worth more for "
                 f"{counted(each.a_better)}, that of {second} for {counted(each.b_better)}"
             )
             test = "sign test over clusters, p" if each.clustered else "exact sign test, p"
@@ -404,6 +409,25 @@ class Compared(WrittenResult):
             ],
         )
 
+    def _pairs_table(self, apart: Disagreements) -> TextTable:
+        """A table of the pairs of actions that most rows have, for several classes."""
+        shown = apart.pairs[:MAX_PAIRS]
+        gains = dict(zip(shown, alike([pair.gain for pair in shown]), strict=True))
+        cut = (
+            f", the {len(shown)} of {len(apart.pairs):,} pairs with most rows" if len(shown) < len(apart.pairs) else ""
+        )
+        return table(
+            shown,
+            [
+                (left("A takes"), "a"),
+                (left("B takes"), "b"),
+                ("rows", lambda pair: counted(pair.rows)),
+                ("B wins there, summed", gains.get),
+            ],
+            title=f"Different actions{self._without}, {counted(apart.apart)} rows{cut}",
+            keys=2,
+        )
+
     def _disagreements_table(self, apart: Disagreements) -> TextTable:
         """A row for each pair of decisions, columns by label."""
         names = self.terms.names or ("0", "1")
@@ -427,24 +451,6 @@ class Compared(WrittenResult):
 def _headline(contest: ModelComparison, key: str) -> Difference:
     """What groups are compared by, undefined where it is not known."""
     return contest.headline.get(key, Difference(Result(None), Result(None), Result(None)))
-
-
-def _pairs_table(apart: Disagreements) -> TextTable:
-    """A table of the pairs of actions that most rows have, for several classes."""
-    shown = apart.pairs[:MAX_PAIRS]
-    gains = dict(zip(shown, alike([pair.gain for pair in shown]), strict=True))
-    cut = f", the {len(shown)} of {len(apart.pairs):,} pairs with most rows" if len(shown) < len(apart.pairs) else ""
-    return table(
-        shown,
-        [
-            (left("A takes"), "a"),
-            (left("B takes"), "b"),
-            ("rows", lambda pair: counted(pair.rows)),
-            ("B wins there, summed", gains.get),
-        ],
-        title=f"Different actions, {counted(apart.apart)} rows{cut}",
-        keys=2,
-    )
 
 
 def _swap_table(swap: Swap, capacity: str) -> TextTable:

@@ -324,8 +324,8 @@ def _half_brier_lines(reports: Sequence[Report]) -> Lines:
 def unknown_lines(evaluation: Evaluation, unit: str | None = None) -> Lines:
     """Without features: what cannot be known, with the worst case, as such. unit: the user's, of utility."""
     for report in evaluation.whole:
-        worst, grouping = report.value("regret_grouping_worst"), report.results.get("regret_grouping")
-        if worst and grouping is not None and grouping.value is None:
+        worst = report.value("regret_grouping_worst")
+        if worst and "regret_grouping" in report.results and not report.features:
             most = f"{plain(worst)} {unit or ''}".rstrip()
             yield (
                 f"{_whose(report, evaluation.reports)}without {Hint('features').words}, the gain beyond recalibration "

@@ -164,7 +164,7 @@ class ReportPage(WrittenResult):
             yield from self._one(advised[0])
             return
         for each in advised:
-            answer = self.terms.worded(answer_of(each.advice).text)
+            answer = self.terms.worded(_today(each).text)
             if each.report.of_all_rows:
                 yield b.Heading(each.report.model, level=1)
                 yield b.Conclusion(answer, ())
@@ -181,7 +181,7 @@ class ReportPage(WrittenResult):
         now = known["now"].worth
         constant = max((known[key] for key in CONSTANT_WAYS if key in known), key=lambda way: way.worth, default=None)
         way = known.get(answer.way, constant or known["now"])
-        perfect = f"; perfect decisions are worth {scale(known['perfect'].worth)}" if "perfect" in known else ""
+        perfect = f"; {each.perfect} worth {scale(known['perfect'].worth)}" if "perfect" in known else ""
         number, ends, said = scale(now), "", "what acting on the score is worth"
         if way.key != "now":
             ends = "" if way.interval is None else f"{scale.ends(way.interval)} "
@@ -235,6 +235,8 @@ class ReportPage(WrittenResult):
         whole = replace(tables[0], rows=[row for one in tables for row in one.rows])
         yield b.Heading("What each way of acting is worth", level=1)
         if not moved:
+            if self.evaluation.limit and len(names) > len(self.evaluation.models):
+                yield b.Paragraph("Groups share the places, so that the numbers of a group are without your capacity.")
             yield whole
             return
         yield b.Paragraph(

@@ -233,21 +233,26 @@ def class_blocks(report: Report, by_class: ByClass, named: bool) -> Blocks:
     )
     if done := report.find(ActionCounts):
         few = len(done.classes) <= MAX_ACROSS and len(done.actions) <= 2 * MAX_ACROSS
-        yield from action_tables(report, done, whose) if few else (_costliest(done, whose),)
+        yield from action_tables(report, done, whose) if few else (_costliest(done, whose, _limit(report)),)
+
+
+def _limit(report: Report) -> str:
+    """What is said of actions that would be taken if every row had a place."""
+    return " without the limit" if report.find(Places) else ""
 
 
 def action_tables(report: Report, done: ActionCounts, whose: str = "") -> Iterator[TextTable]:
     """A row for each action and a column for each class: rows, and what they lose."""
     lost = [[1000 * loss for loss in row] for row in done.loss]
-    of_rows, limit = "class" if report.of_classes else "label", " without the limit" if report.find(Places) else ""
-    title = f"{whose}what each loses against the best action for the {of_rows}, per 1,000 rows"
+    of_rows, limit = "class" if report.of_classes else "label", _limit(report)
+    title = f"{whose}what each loses{limit} against the best action for the {of_rows}, per 1,000 rows"
     for cells, above in ((done.rows, f"{whose}actions taken{limit}, by {of_rows}: rows"), (lost, title)):
         written = iter(counts([cell for row in cells for cell in row]))
         rows = [(action, *islice(written, len(done.classes))) for action in done.actions]
         yield texts(("action", *done.classes), rows, title=above, keys=1)
 
 
-def _costliest(done: ActionCounts, whose: str) -> TextTable:
+def _costliest(done: ActionCounts, whose: str, limit: str) -> TextTable:
     """The cells of action and class that lose most against the best action for the class."""
     places = ((action, name) for action in done.actions for name in done.classes)
     whole = zip(places, chain(*done.rows), chain(*done.loss), strict=True)
@@ -262,7 +267,7 @@ def _costliest(done: ActionCounts, whose: str) -> TextTable:
             ("rows", lambda cell: counted(cell[3])),
             ("adds to the loss per 1,000 rows", lambda cell: plain(-1000 * cell[0])),
         ],
-        title=f"{whose}the {len(shown)} {of_all}cells of action and class that lose most",
+        title=f"{whose}the {len(shown)} {of_all}cells of action and class that lose most{limit}",
         keys=2,
     )
 

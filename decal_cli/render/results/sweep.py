@@ -25,6 +25,7 @@ from decal_cli.render.results.source import (
     Provenance,
     WrittenResult,
     ends_of,
+    limited_actions,
     one_or_several,
     source_lines,
     worst_first,
@@ -380,7 +381,8 @@ class VariedCurves(LongTable):
             PREVALENCE: ("scores are moved to it, which keeps their order; columns of scores that are kept say so",),
             ABSTAIN: ("at price c, abstaining is worth 1 - c, naming the right class 1 and a wrong one 0",),
         }
-        yield self._source(notes, f"{series.title} varies; {_consequence(series)}", *more.get(series.kind, ()))
+        limited = limited_actions(self.evaluation)
+        yield self._source(notes, f"{series.title} varies; {_consequence(series, limited)}", *more.get(series.kind, ()))
         title = {CAPACITY: "Which rows are acted on", ABSTAIN: "Which rows are decided, and how well"}
         head, shown = _VARIED_HEADINGS.get(series.kind, "value"), self._shown()
         for report in reports:
@@ -469,12 +471,14 @@ def verdict(lowest: Lowest) -> str:
     )
 
 
-def _consequence(series: TaskSeries) -> str:
-    """What follows from what varies."""
+def _consequence(series: TaskSeries, limited: str | None) -> str:
+    """What follows from what varies. limited: the actions that need a place, where there are more than two."""
     if series.kind == PREVALENCE:
         return "rows are counted as a population with it"
     if series.kind != CAPACITY:
         return "each value is another task"
+    if limited is not None:
+        return f"so many rows can get {limited}, those where that is expected to win most"
     if series.tasks and isinstance(series.tasks[0], RowTask):
         return "the rows where acting is expected to win most are acted on; a row below its own threshold is not"
     below = "; a row below the threshold of the task is not, even if places are free" if series.tasks else ""

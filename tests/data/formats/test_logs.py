@@ -105,6 +105,22 @@ def test_an_entry_of_an_archive_may_have_a_field_before_its_bytes(tmp_path: Path
         *(("I am 7 years old.\nConfidence: 0.25", 0.25), ("probability of 40 %, no: probability 60%", 0.6)),
         *(("Confidence (0-100): 95", 0.95), ("no idea", None), ("350%", None), ("", None), ("42 apples", None)),
         *(("42", None), ("0.9", None), ("90%", None), ("Confidence: 350%", None)),
+        *(
+            ("Confidence: 7/10", 0.7),
+            ("Confidence: 8 out of 10", 0.8),
+            ("Certainty (0-10): 9", 0.9),
+            ("Certainty: 3 / 2", None),
+        ),
+        *(
+            ("Confidence: 1e-3", 1e-3),
+            ("Confidence - 90%", 0.9),
+            ("confidence-90", 0.9),
+            ("Confidence (0-100): 0.9", 0.9),
+        ),
+        *(("Probability of 3 being right: 0.7", 0.7), ("Probability that the answer is 4.2: 90%", 0.9)),
+        # It can be read in two ways, or is no probability.
+        *((f"Confidence: {text}", None) for text in ("0,85", "-0.5", "95-100%", "80 to 90", "1,000")),
+        *(("confidence is 90, answer: 3", 0.9), ("My confidence in this answer (7) is 80%", 0.8)),
     ],
 )
 def test_stated_confidences(text: str, value: float | None) -> None:
@@ -114,7 +130,7 @@ def test_stated_confidences(text: str, value: float | None) -> None:
 
 @pytest.mark.parametrize(
     ("given", "value"),
-    [(0.9, 0.9), ("90%", 0.9), (".9", 0.9), (90, 0.9), ("90 percent", 0.9), ("Confidence: 85%", 0.85), ("100%", 1.0)],
+    [(0.9, 0.9), ("90%", 0.9), (".9", 0.9), (90, 0.9), ("9/10", 0.9), ("Confidence: 85%", 0.85), ("100%", 1.0)],
 )
 def test_a_confidence_in_the_metadata_may_stand_alone(given: float | str, value: float, tmp_path: Path) -> None:
     log = json.loads(Path(JSON).read_text())
