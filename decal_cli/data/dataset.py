@@ -257,7 +257,12 @@ def _complete(model: Predictions, reasons: dict[str, np.ndarray], parts: Origin)
     dropped = int(np.count_nonzero(incomplete))
     if not dropped:
         return model, []
-    why = why_dropped({reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()})
+    counts, left = dict[str, int](), np.ones_like(incomplete)
+    for reason in sorted(reasons, key=lambda reason: reason != NO_LABEL):
+        # A row counts for one reason, as in an engine, so that these numbers add up.
+        counts[reason] = int(np.count_nonzero(reasons[reason] & left))
+        left &= ~reasons[reason]
+    why = why_dropped({reason: count for reason, count in counts.items() if count})
     if dropped == parts.n_rows:
         shown = parts[0].source.shown
         raise DecalError(f"{shown}, column {quote(model.name)}: no row is left ({why})", "name other columns")

@@ -246,7 +246,7 @@ def test_rows_are_left_out_model_by_model_and_counted(tmp_path: Path, form: str)
     assert b.rows.features is not None and b.rows.matrix.tolist() == [[1], [2], [5]]
     assert (a.dropped, b.dropped) == (3, 2)
     assert data.notes == (
-        "p_a: dropped 3 of 5 rows (missing score: 1, missing label: 1, missing weight: 1)",
+        "p_a: dropped 3 of 5 rows (missing label: 1, missing score: 1, missing weight: 1)",
         "p_b: dropped 2 of 5 rows (missing label: 1, missing weight: 1)",
     )
     assert (data.inputs[0].rows, data.inputs[0].positives) == (5, 2)

@@ -8,14 +8,23 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from decal_cli.data.check import amounts_of, clusters, group
 from decal_cli.data.columns import Chosen, check_utilities, has_usual, nearest_of
-from decal_cli.data.dataset import Dataset, Digests, InputCounts, Predictions, chosen_columns, dataset, why_dropped
+from decal_cli.data.dataset import (
+    NO_LABEL,
+    Dataset,
+    Digests,
+    InputCounts,
+    Predictions,
+    chosen_columns,
+    dataset,
+    why_dropped,
+)
 from decal_cli.data.formats.files import Source, Wanted
 from decal_cli.data.formats.sources import Repeated
 from decal_cli.data.large.counts import CLUSTER, OF_COARSE_CLUSTERS, CellCounts, Counts, DistinctScores
@@ -54,7 +63,24 @@ OF_LINES = (*OF_ROWS, "proba", "positive", "logit", "margin", "per")
 _NULLS = ["", "\\N", "NULL", "null"]
 """What engines write for NULL where they export CSV."""
 _BYTES_OF_COLUMN = 8
-Dropped = dict[str | None, Counter[str]]
+
+
+@dataclass
+class DroppedRows:
+    """Rows of a model that were dropped: how many for each reason, and how many of them have label 1."""
+
+    why: Counter[str] = field(default_factory=Counter)
+    ones: int = 0
+
+    def add(self, line: Mapping[str, Any], rows: str) -> None:
+        """Add the rows of a line of an aggregate. rows: the name of the column of their number."""
+        count = int(line[rows])
+        self.why[str(line[BAD])] += count
+        ones = count * (line["label"] == 1) if "label" in line else line.get("rows_pos" if "n2" in line else "pos")
+        self.ones += int(ones or 0)
+
+
+Dropped = dict[str | None, DroppedRows]
 """By model, how many rows were dropped for each problem."""
 
 
@@ -101,13 +127,18 @@ def aggregates(sources: Sequence[Source], columns: Columns, hold: bool = True) -
         said += [OF_PAIRS if paired else OF_CELLS, *([OF_COARSE_CLUSTERS] if counts.coarse else [])]
     predictions, of_dropped = [], []
     for name, its_rows in zip(models, rows, strict=True):
-        why: Counter[str] = sum((_dropped_of(of_part, name) for of_part in dropped), Counter())
+        why: Counter[str] = sum((_dropped_of(of_part, name).why for of_part in dropped), Counter())
         count = why.total()
         predictions.append(Predictions(name, (name,), its_rows, dropped=count))
+        if paired and (absent := why.pop("missing score", 0)):
+            why["missing score of either"] = absent
         if count:
-            of_dropped.append(f"{name}: dropped {count:,} of {len(its_rows) + count:,} rows ({why_dropped(why)})")
+            whose = ", ".join(models) if paired else name
+            of_dropped.append(f"{whose}: dropped {count:,} of {len(its_rows) + count:,} rows ({why_dropped(why)})")
     one_by_one = len(models) > 1 and not paired
-    return Dataset(inputs, roles, (), tuple(predictions), (*of_dropped, *said), clusters=names, apart=one_by_one)
+    return Dataset(
+        inputs, roles, (), tuple(predictions), (*dict.fromkeys(of_dropped), *said), clusters=names, apart=one_by_one
+    )
 
 
 def _of_counted_rows(sources: Sequence[Source], columns: Columns) -> Dataset:
@@ -173,10 +204,11 @@ def _counts_in(part: Part, dropped: Dropped, counts: Counts, lines: Mapping[str,
     inside = slice(part.start, part.start + part.table.num_rows)
     rows, ones = (each[inside] for each in counts.rows)
     most = max(
-        (int(rows[mine[inside]].sum()) + _dropped_of(dropped, name).total(), int(ones[mine[inside]].sum()))
+        (int(rows[mine[inside]].sum()) + out.why.total(), int(ones[mine[inside]].sum()) + out.ones)
         for name, mine in lines.items()
+        for out in [_dropped_of(dropped, name)]
     )
-    return *most, max((why["missing label"] for why in dropped.values()), default=0)
+    return *most, max((out.why[NO_LABEL] for out in dropped.values()), default=0)
 
 
 def _counts_rows(names: Sequence[str], columns: Columns) -> bool:
@@ -321,15 +353,17 @@ def sound(table: Any, shown: str, drop: bool, names: Mapping[str, str] | None = 
             bad_rows = [each for each in bad_rows if each.get(MODEL) == bad_rows[0].get(MODEL)]
             raise _error(problem, bad_rows, sum(int(each[rows]) for each in bad_rows), shown, names or {})
         for each in bad_rows:
-            dropped.setdefault(each.get(MODEL), Counter())[name] += int(each[rows])
+            dropped.setdefault(each.get(MODEL), DroppedRows()).add(each, rows)
     if dropped and not kept.num_rows:
-        raise DecalError(f"{shown}: no row is left ({why_dropped(next(iter(dropped.values())))})", "name other columns")
+        raise DecalError(
+            f"{shown}: no row is left ({why_dropped(next(iter(dropped.values())).why)})", "name other columns"
+        )
     return kept, dropped
 
 
-def _dropped_of(dropped: Dropped, model: str) -> Counter[str]:
+def _dropped_of(dropped: Dropped, model: str) -> DroppedRows:
     """What was dropped of a model, which has no name where it is the only one."""
-    return dropped.get(model) or dropped.get(None) or Counter()
+    return dropped.get(model) or dropped.get(None) or DroppedRows()
 
 
 def _error(
@@ -343,6 +377,11 @@ def _error(
     values = [str(each[VALUE]) for each in bad_rows if each.get(VALUE) is not None]
     value = "missing" if not values else quote(min(values)) if problem.role == "label" else _number(values[0])
     times = f" ({count:,} such rows)" if count > 1 else ""
+    if problem.role != "label" and _number(values[0]) == quote(values[0]):
+        # An engine whose columns have no types holds texts above all numbers.
+        return DecalError(
+            f"{place}: {value} is not a number{times}", f"give numbers, or make them so in {Hint('query')}"
+        )
     return DecalError(f"{place}: {problem.text.format(value=value, times=times)}", problem.fix)
 
 

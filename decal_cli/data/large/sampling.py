@@ -358,8 +358,10 @@ def as_typed(column: Any) -> Any:
 
 def drawn_rows(connection: Connection, source: str, chosen: Chosen, dialect: Dialect, counted: Dataset) -> Dataset:
     """A sample of the rows of a source. counted: the same rows, counted and checked. Errors: DecalError."""
-    ones = counted.models[0].rows.positives
-    counts = (len(counted.models[0].rows) - ones, ones)
+    # Rows that lack a score are drawn too, and dropped as those of a file are.
+    (found,) = counted.inputs
+    ones = found.positives or 0
+    counts = (found.rows - found.unlabelled - ones, ones)
     table = _Drawing(source, chosen, dialect, connection.types(source))
     # The hash below which the rows to draw, and some more, are expected.
     asked = [quota + _SLACK * math.sqrt(quota) + 30 for quota in quotas(counts)]

@@ -1,6 +1,7 @@
 """Engines: the numbers are those of the rows, and what goes wrong is one line that tells no secret."""
 
 import json
+import math
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -24,7 +25,7 @@ from decal_cli.data.large.engines.kinds.spark import check_reached
 from decal_cli.data.large.engines.statement import CountRequest, statement
 from decal_cli.errors import DecalError
 from tests.helpers.command import Decal, refusal, valid_json
-from tests.helpers.counted_rows import CREATE, ENGINE_ROWS, ENGINE_TUPLES, assert_close, reports
+from tests.helpers.counted_rows import CREATE, ENGINE_ROWS, ENGINE_TUPLES, assert_close, reports, with_database
 from tests.helpers.server import PASSWORD, Server
 
 SAID = ("--score", "p", "--label", "y", "--threshold", "0.3")
@@ -153,11 +154,11 @@ def test_rows_with_missing_values_are_dropped_when_asked(decal: Decal, engine: s
     ("values", "words", "text"),
     [
         ("(.2, 0), (' 8e-1', '1'), (1, 1.0), ('0', '0.0')", ("-s", "p"), "Brier score ↓ 0.0200"),
-        ("(.2, 0), ('0.8x', 1)", ("-s", "p"), "column 'p': score '0.8x' is outside [0, 1]; name a column"),
-        ("(.2, 0), ('', 1)", ("-s", "p"), "score '' is outside"),
-        ("(.2, 0), (x'00', 1)", ("-s", "p"), "is outside [0, 1]"),
-        ("(9, 0), ('high', 1)", ("-s", "p", "--logit"), "score 'high' is outside"),
-        ("(9, 0), ('high', 1)", ("-s", "q", "--weight", "p"), "weight 'high' is not positive and finite"),
+        ("(.2, 0), ('0.8x', 1)", ("-s", "p"), "column 'p': '0.8x' is not a number; give numbers, or make them"),
+        ("(.2, 0), ('', 1)", ("-s", "p"), "'' is not a number"),
+        ("(.2, 0), (x'00', 1)", ("-s", "p"), "is not a number"),
+        ("(9, 0), ('high', 1)", ("-s", "p", "--logit"), "'high' is not a number"),
+        ("(9, 0), ('high', 1)", ("-s", "q", "--weight", "p"), "column 'p': 'high' is not a number"),
         ("(.2, 0), ('0.8x', 1)", ("-s", "q", "--amount", "p", "--cost-fp", "1"), "'p': Failed to parse string: '0.8x'"),
     ],
 )
@@ -394,3 +395,28 @@ def test_a_column_of_lists_or_structures_is_one_line(
     scored = ("--score", "p") if option != "--score" else ()
     line = refusal(decal("evaluate", "--engine", f"duckdb:{tmp_path}/file.db?table=t", *scored, option, "l", "-y", "y"))
     assert f"column 'l' holds lists or structures ({kind}); name a column of plain values" in line
+
+
+def test_rows_that_lack_something_are_dropped_as_from_a_file(decal: Decal, tmp_path: Path) -> None:
+    """A row that lacks both counts as without a label; the label of one that lacks another value is known."""
+    rng = np.random.default_rng(0)
+    p, x, w = rng.random(400).round(3), rng.normal(size=400), rng.integers(1, 5, 400).astype(float)
+    y = (rng.random(400) < p).astype(float)
+    p[::7], y[::5], w[::11] = math.nan, math.nan, math.nan
+    columns = {"p": p, "y": y, "x": x, "w": w}
+    table = pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
+    folder = with_database(table, tmp_path)
+    with closing(sqlite3.connect(tmp_path / "file.sqlite")) as opened, opened:
+        opened.execute("CREATE TABLE preds (p REAL, y INTEGER, x REAL, w REAL)")
+        opened.executemany("INSERT INTO preds VALUES (?, ?, ?, ?)", zip(*table.to_pydict().values(), strict=True))
+    for more in ((), ("--features", "x")):
+        asked = (*SAID, "--weight", "w", "--missing", "drop", *more, "-m", "brier", "-m", "gain_recalibration")
+        expected = decal.json("evaluate", folder / "preds.parquet", *asked)
+        assert (
+            "p: dropped 151 of 400 rows (missing label: 80, missing score: 46, missing weight: 25)" in expected["notes"]
+        )
+        for engine in ("duckdb:file.db", "sqlite:file.sqlite"):
+            got = decal.json("evaluate", "--engine", f"{engine.replace(':', f':{tmp_path}/')}?table=preds", *asked)
+            assert_close(got["metrics"], expected["metrics"])
+            for key in ("rows", "positives"):
+                assert got["inputs"][0][key] == expected["inputs"][0][key]

@@ -104,12 +104,12 @@ PROBLEMS = {
         "correct the weight or remove the row",
         "weight",
     ),
-    "missing score": Problem("score", "{absent}"),
     "missing label": Problem("label", "decal_label IS NULL"),
+    "missing score": Problem("score", "{absent}"),
     "missing weight": Problem("weight", "decal_weight IS NULL", needs="weight"),
     "missing cluster": Problem("cluster", "{cluster} IS NULL OR {cluster} = ''", needs="cluster"),
 }
-"""Every kind of fault by its text in the column `bad`, the worst first: a row gets one of them."""
+"""Every kind of fault by its text in the column `bad`, the worst first: a row gets one. What is missing comes last."""
 
 
 def has_cells(names: Sequence[str]) -> bool:
@@ -365,7 +365,9 @@ class _Statement(CountRequest):
             yield sound(ours, ours) if ours == "decal_c" else ours
         for side in self.sides:
             yield sound(f"decal_s{side} + 0", f"decal_p{side}")  # -0 + 0 is 0
-        yield sound("decal_label", "decal_label")
+        # The label of a row that lacks something else counts among those of all rows.
+        first = next(code for code, each in enumerate(PROBLEMS.values(), 1) if not each.text)
+        yield f"CASE WHEN decal_bad IS NULL OR decal_bad >= {first} THEN decal_label END AS decal_label"
         if self.weighted:
             yield sound("decal_weight", "decal_w")
         yield "decal_bad"
