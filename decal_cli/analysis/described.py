@@ -117,12 +117,16 @@ def worth_of(inputs: Inputs, confidence: float | None) -> Worth | None:
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """One class: its rows, the rows for which it is the most probable class, and both; by their weight."""
+    """One class: its rows, the rows for which it is the most probable class, and both; by their weight.
+
+    read: its rows, whatever they weigh.
+    """
 
     name: str
     rows: Size
     predicted: Size
     right: Size
+    read: Hidden[int] = 0
 
     @property
     @as_key
@@ -174,7 +178,8 @@ def count_classes(c: ClassTable) -> ByClass:
     size = len(c.classes)
     agreeing = np.where(c.predicted == c.label, c.label, size)
     counts = c.count(c.label, size), c.count(c.predicted, size), c.count(agreeing, size + 1)[:size]
-    return ByClass(tuple(map(ClassCounts, c.classes, *((each * (len(c) / c.total)).tolist() for each in counts))))
+    by_weight = ((each * (len(c) / c.total)).tolist() for each in counts)
+    return ByClass(tuple(map(ClassCounts, c.classes, *by_weight, np.bincount(c.label, minlength=size).tolist())))
 
 
 def _count(inputs: Inputs, weight: float) -> float:

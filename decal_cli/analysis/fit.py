@@ -198,10 +198,9 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     judged = dataset.judged if test is None else _comparable(test, dataset)
     try:
         model = fit_method(chosen, rows)
-        if cross_fitted:
-            performance = try_out(chosen, rows)
-        else:
-            performance = Performance(chosen, model(training_rows(judged.models[0], task, plan.seed)))
+        performance = (
+            None if cross_fitted else Performance(chosen, model(training_rows(judged.models[0], task, plan.seed)))
+        )
         population = dataset.population
         if population is not None and not population.kept:
             # It learned from scores that were moved there; those of new rows come as they were made.
@@ -209,6 +208,12 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     except Undefined as undefined:
         why = f"{chosen.key} cannot be fitted to {training.name}: it {undefined.reason}"
         raise DecalError(why, "`decal methods` lists other methods") from None
+    if performance is None:
+        try:
+            performance = try_out(chosen, rows)
+        except Undefined as undefined:
+            why = f"{chosen.key} can be fitted to {training.name}, and not judged there: it {undefined.reason}"
+            raise DecalError(why, f"give more rows, or others to judge it on with {Hint('test', 'FILE')}") from None
     applied, name = performance.applied, new_name(training.name, chosen)
     # All rows, with the score as it is and with the new one.
     (before,) = judged.changed(lambda rows: replace(rows, groups={})).models

@@ -245,7 +245,8 @@ def scorer(
         raise DecalError(f"{metric} has no direction, so nothing can be chosen by it", "name another metric")
     if declared.takes_task and decision is None and not {each.name for each in fields_of(Decision)} & fields.keys():
         # scikit-learn takes an error for a missing score, and would choose by none.
-        raise DecalError(f"{metric} needs a decision", f"give for example scorer({metric!r}, 0.3)")
+        fix = f"give for example scorer({metric!r}, 0.3), or of several classes scorer({metric!r}, abstain=0.2)"
+        raise DecalError(f"{metric} needs a decision", fix)
     # Whose probability is judged.
     positive = {"pos_label": fields.pop("positive")} if "positive" in fields else {}
     return make_scorer(

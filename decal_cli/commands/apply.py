@@ -41,13 +41,15 @@ def run(model: str, file: str, missing: Any, output: str, name: str | None, forc
         return
     saved = from_text(text, model)
     rows = NewRows(file, columns_for(saved, missing), saved.column_kinds, stdin, typed)
-    n_unseen = 0
+    n_unseen, of_fit = 0, False
 
     def parts() -> Iterator[Part]:
-        nonlocal n_unseen
+        nonlocal n_unseen, of_fit
         for each in scored(saved, rows, name, model):
             n_unseen += each.unseen
             yield each.batch, each.added
+        # Before the output is in place, which may be that of the rows.
+        of_fit = rows.source.raw.sha256() in (each["sha256"] for each in saved.fitted_on.get("inputs", ()))
 
     n_scored = _write(output, parts(), "new score", lambda added: _added_text(saved, added))
     if "prevalence" in saved.fitted_on:
@@ -60,7 +62,7 @@ def run(model: str, file: str, missing: Any, output: str, name: str | None, forc
         has = "has" if n_unseen == 1 else "have"
         rows_with = f"{n_unseen:,} of {many(n_scored, 'row')} {has}"
         say(f"{rows_with} a category that the model was not fitted on: it counts as a rare one.")
-    if rows.source.raw.sha256() in (each["sha256"] for each in saved.fitted_on.get("inputs", ())):
+    if of_fit:
         say(
             "The model was fitted to these rows: metrics computed on them are optimistic "
             "(`decal fit` printed held-out ones)."

@@ -248,7 +248,7 @@ def _class_scores(parts: Origin, model: ClassColumns, columns: Columns) -> Score
         raise DecalError(
             f"{place}: the probabilities of {quote(model.model)} sum to {number(total[row])}"
             + (f" ({more:,} such rows)" if more > 1 else ""),
-            "they must sum to 1; name the columns of all classes",
+            "they must sum to 1; correct the rows, or name the columns of all classes and no others",
         )
     most, notes = off[~missing].max(initial=0.0), []
     if most > ROUNDING:
@@ -322,7 +322,7 @@ class Labels:
             if text is None:
                 continue
             self.seen.add(text)
-            if len(self.codes) > MOST_LABELS:
+            if len(self.seen) > MOST_LABELS:
                 break
             codes[at] = self.codes.setdefault(text, len(self.codes))
         return np.array([*codes, MISSING_LABEL], dtype=np.uint8)[indices]

@@ -64,10 +64,14 @@ def _one_model(pattern: str, names: Sequence[str], shown: str) -> ClassColumns:
             f"{option} holds no star, or more than one", "write 'lr:*', or 'lr:*,nb:*' for two models: * is the class"
         )
     start, end = pattern.split("*")
-    columns = tuple(
-        name for name in names if name.startswith(start) and name.endswith(end) and len(name) > len(start) + len(end)
-    )
-    classes = tuple(label_text(name[len(start) : len(name) - len(end)]) or "" for name in columns)
+    matched = {
+        name[len(start) : len(name) - len(end)]: name
+        for name in names
+        if name.startswith(start) and name.endswith(end) and len(name) > len(start) + len(end)
+    }
+    added = _of_new_scores([*matched])
+    columns = tuple(name for stem, name in matched.items() if stem not in added)
+    classes = tuple(label_text(stem) or "" for stem in matched if stem not in added)
     if not 2 <= len(columns) <= MAX_CLASSES:
         raise DecalError(
             f"{shown}: {option} matches {many(len(columns), 'column')}, not 2 to {MAX_CLASSES:,}",
@@ -77,6 +81,20 @@ def _one_model(pattern: str, names: Sequence[str], shown: str) -> ClassColumns:
     if twice is not None:
         raise DecalError(f"{shown}: two columns of {option} are class {quote(twice)}", "rename one")
     return ClassColumns((start + end).strip(":_-. ") or "proba", columns, classes)
+
+
+def _of_new_scores(stems: Sequence[str]) -> set[str]:
+    """Those that `apply` added to the others: of a, b, platt:a and platt:b the last two."""
+
+    def ends(stem: str) -> Iterator[tuple[str, str]]:
+        """Every way to cut it at a colon."""
+        parts = stem.split(":")
+        return ((":".join(parts[:at]), ":".join(parts[at:])) for at in range(1, len(parts)))
+
+    known = set(stems)
+    old = [stem for stem in stems if not any(end in known for _, end in ends(stem))]
+    heads = {head for stem in stems for head, end in ends(stem) if end in known}
+    return {f"{head}:{name}" for head in heads for name in old if all(f"{head}:{each}" in known for each in old)}
 
 
 def _one_list(name: str, names: Sequence[str], shown: str, classes: str) -> ClassColumns:
@@ -197,7 +215,8 @@ def choose(names: Sequence[str], columns: Columns, shown: str, without: Sequence
             if given:
                 raise DecalError(f"both {Hint(role)} and {Hint(declared.unless)} are named", "name one of them")
         elif role == "proba":
-            models = class_columns(given, names, shown, columns.classes)
+            free = names if columns.classes else [name for name in names if name not in others]
+            models = class_columns(given, free, shown, columns.classes)
             by_role[role] = tuple(name for model in models for name in model.columns)
         elif given:
             by_role[role] = _picked(given, names, shown, others if declared.globs else None)

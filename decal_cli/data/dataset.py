@@ -27,7 +27,7 @@ from decal_cli.data.features import FeatureReader
 from decal_cli.data.formats.files import Source, Wanted
 from decal_cli.data.parts import Origin, Part, Texts, floats, loaded_parts
 from decal_cli.data.times import times_of
-from decal_cli.data.words import label_text, listed, number_with_sign, quote
+from decal_cli.data.words import MAX_LISTED, label_text, listed, number_with_sign, quote
 from decal_cli.declarations.document import Count, Hidden, Limit, Positive
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
@@ -350,6 +350,8 @@ def parse_capacity(text: str) -> Capacity:
         wrong = "is more than all rows"
     elif not share and places != int(places):
         wrong = "is neither a whole count nor a share below 1"
+    elif not share and places == 1 and "." in text:
+        wrong = "could be one row or all of them"
     if wrong:
         raise DecalError(f"{Hint('capacity', text)} {wrong}", "give for example 50/1000, 0.05 or 200")
     return Capacity(text, places, whole if share else 0.0)
@@ -414,13 +416,26 @@ def _of_classes(rows: Rows, columns: Columns) -> Population:
     return Population(_shares(columns.prevalence, rows.classes), here, columns.keep_scores, classes=rows.classes)
 
 
+def _cut_behind_shares(text: str) -> Iterator[str]:
+    """The parts of 'a=0.2,b,c=0.3', which names the classes 'a' and 'b,c'."""
+    begun: list[str] = []
+    for piece in text.split(","):
+        begun.append(piece)
+        if "=" in piece:
+            yield ",".join(begun)
+            begun = []
+    if begun:
+        yield ",".join(begun)
+
+
 def _shares(text: str, classes: Sequence[str]) -> Shares:
     """'a=0.2,b=0.3': the share of each class; one class may be missing and gets the rest. Errors: DecalError."""
     shown = Hint("prevalence", text)
-    example = ",".join(f"{name}={1 / len(classes):.2g}" for name in classes[:-1][:3])
+    example = ",".join(f"{name}={1 / len(classes):.2g}" for name in classes[:-1][:MAX_LISTED])
+    example += ",..." if len(classes) - 1 > MAX_LISTED else ""
     fix = f"give a share for each class (one may be missing), as in {Hint('prevalence', example)}"
     given: dict[str, float] = {}
-    for part in text.split(","):
+    for part in _cut_behind_shares(text):
         name, equals, share = (each.strip() for each in part.rpartition("="))
         if not equals:
             raise DecalError(f"{shown} does not say which class has the share {share!r}", fix)

@@ -115,7 +115,7 @@ class NewRows:
         parts, columns = Origin([part]), self.columns
         score = np.zeros(parts.n_rows)
         if names := columns.proba or columns.score:
-            model = ClassColumns(", ".join(names[:2]), names, columns.proba)
+            model = ClassColumns(listed(names), names, columns.proba)
             score, _ = scores_of(parts, model, columns)
         known = ~parts.incomplete.get("missing score", np.zeros(len(score), dtype=bool))
         features = self._features(parts) if columns.features else None

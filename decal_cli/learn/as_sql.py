@@ -9,6 +9,7 @@ import numpy as np
 
 from decal_cli.data.large.engines.dialects import Dialect, logistic
 from decal_cli.data.large.engines.statement import source_of
+from decal_cli.data.words import enumerated
 from decal_cli.errors import DecalError
 from decal_cli.hints import Verb
 from decal_cli.learn.curves import MAX_LOGIT, MIN_SCORE, Beta, InPopulation, Quadratic, Sigmoid, Steps, Threshold
@@ -19,7 +20,7 @@ from decal_cli.learn.models import Model
 from decal_cli.learn.regions import Curve
 from decal_cli.tables.population import MOVED_ROUNDING
 
-PUSHED = "isotonic, histogram, platt, temperature, beta, quadratic and threshold"
+PUSHED = ("isotonic", "histogram", "platt", "temperature", "beta", "quadratic", "threshold")
 
 
 def scoring_statement(saved: Saved, table: str, query: str, dialect: Dialect) -> str:
@@ -32,9 +33,9 @@ def scoring_statement(saved: Saved, table: str, query: str, dialect: Dialect) ->
     more = saved.features or saved.groups or saved.classes
     formula = "" if more else _sql_of(saved.model, score, dialect)
     if not formula:
-        raise DecalError(
-            f"{saved.method} cannot be written as SQL: {PUSHED} can", f"score the rows with {Verb('apply')}"
-        )
+        name = METHODS.parse(saved.method).name
+        why = "this one is of several classes" if saved.classes and name in PUSHED else f"{enumerated(PUSHED)} can"
+        raise DecalError(f"{saved.method} cannot be written as SQL: {why}", f"score the rows with {Verb('apply')}")
     least, most = (-np.inf, np.inf) if saved.logit else (0.0, 1.0)
     ends = (">", "<") if saved.logit else (">=", "<=")
     known = f"{given} {ends[0]} {dialect.number(least)} AND {given} {ends[1]} {dialect.number(most)}"

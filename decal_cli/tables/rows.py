@@ -176,9 +176,10 @@ class Rows(Unlabelled):
         return self.take(self.block > 0) if self.in_time else self
 
     def adjusted_confidence(self, confidence: float | None) -> float | None:
-        """The confidence to ask of normal quantiles, more for few clusters; None for fewer than allow an interval."""
+        """The confidence to ask of normal quantiles, more for few clusters; None for too few of them, or rows."""
         if self.unit is None:
-            return confidence
+            # One row of several classes tells nothing of how far others are from it.
+            return None if self.classes and len(self) == 1 else confidence
         return (self.class_table.top if self.classes else self.table).design.confidence(confidence)
 
     @cached_property

@@ -420,7 +420,7 @@ def class_task(rows: Sequence[Sequence[float]], names: Sequence[str] = (), colum
         raise DecalError("the rows of the utility are not equally long", "give every action a number for each class")
     if columns and len(columns) != width:
         raise DecalError(
-            f"the utility has {width} columns of numbers and {len(columns)} names of classes", "name every column"
+            f"the utility has {width} columns of numbers and {len(columns)} names of classes", "give one name for each"
         )
     _check_size(rows)
     _check_names(names, len(rows))

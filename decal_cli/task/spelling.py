@@ -103,7 +103,7 @@ def _header_of(rows: Any) -> tuple[tuple[str, ...], Any]:
     width = len(rows[1])
     named = not _is_number(rows[1][0])
     columns = tuple(str(cell).strip() for cell in rows[0])
-    return columns[1:] if named and len(columns) == width else columns, rows[1:]
+    return columns[1:] if named and (len(columns) == width or not columns[0]) else columns, rows[1:]
 
 
 SPELLINGS = ("threshold", "utility", "cost_matrix", "cost_fp", "cost_fn", "odds", "abstain", "decision_threshold")

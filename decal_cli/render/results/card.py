@@ -218,7 +218,7 @@ def _rows(report: Report) -> str:
     if not by_class:
         ones = report.positives or 0
         return f"{many(report.rows, 'row')}, {ones:,} with label 1 ({percent(ones / report.rows)})"
-    classes = [f"{each.name}: {counted(each.rows)}" for each in by_class.classes]
+    classes = [f"{each.name}: {each.read:,}" for each in by_class.classes]
     more = ", …" if len(classes) > MAX_NAMES else ""
     return f"{many(report.rows, 'row')} of {len(classes)} classes ({', '.join(classes[:MAX_NAMES])}{more})"
 
