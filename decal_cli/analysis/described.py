@@ -117,16 +117,13 @@ def worth_of(inputs: Inputs, confidence: float | None) -> Worth | None:
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """One class: its rows, the rows for which it is the most probable class, and both; by their weight.
-
-    read: its rows, whatever they weigh.
-    """
+    """One class: its rows, the rows for which it is the most probable class, and both; by their weight."""
 
     name: str
     rows: Size
     predicted: Size
     right: Size
-    read: Hidden[int] = 0
+    read: Hidden[int] = 0  # its rows, whatever they weigh
 
     @property
     @as_key

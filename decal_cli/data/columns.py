@@ -84,7 +84,7 @@ def _one_model(pattern: str, names: Sequence[str], shown: str) -> ClassColumns:
 
 
 def _of_new_scores(stems: Sequence[str]) -> set[str]:
-    """Those that `apply` added to the others: of a, b, platt:a and platt:b the last two."""
+    """What `apply` added to the others: of a, b, platt:a and platt:b the last two."""
 
     def ends(stem: str) -> Iterator[tuple[str, str]]:
         """Every way to cut it at a colon."""

@@ -143,6 +143,7 @@ WRONG_VALUES: list[tuple[dict[str, Any], Columns, list[str]]] = [
     ),
     ({"y": [0.5, 1.0, 0.0]}, Columns(), ["row 1", "label is '0.5'"]),
     ({"y": list(range(100))}, Columns(), ["more than 64 different values"]),
+    ({"y": [each + 0.5 for each in range(100)]}, Columns(), ["more than 64 different values"]),
     ({"y": [None, 1, None]}, Columns(), ["label missing in 2 of 3 rows (rows 1, 3)", "--missing drop"]),
     ({"p": [1.0, 1.7]}, Columns(), ["column 'p', row 2", "score 1.7 is outside [0, 1]", "--logit"]),
     ({"p": [0.5, -0.1, -2.0]}, Columns(), ["row 2", "score -0.1 is outside", "(2 such rows)", "--logit"]),

@@ -438,7 +438,7 @@ def test_an_end_of_a_difference_is_written_as_zero_only_where_it_is_zero() -> No
 
 def test_the_cells_that_lose_most_come_first() -> None:
     done = ActionCounts(("x", "y", "z"), ("keep", "drop"), ((0, 2, 1), (3, 0, 9)), ((0, -1, -4), (-2, 0, -1)))
-    lines = lines_of(_costliest(done, ""), 60)
+    lines = lines_of(_costliest(done, "", ""), 60)
     assert [line.split() for line in lines if line.startswith(("keep", "drop"))] == [
         ["drop", "x", "3", "400"],
         ["keep", "z", "1", "200"],
