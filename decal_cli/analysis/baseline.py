@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from decal_cli.analysis.compare import IDEALS, Difference, compare
+from decal_cli.analysis.compare import IDEALS, Difference, compare, side_of_ideal
 from decal_cli.analysis.described import stakes_text
 from decal_cli.analysis.evaluate import CAPACITY_FAMILIES, Evaluation, Progress, Report
 from decal_cli.data import Dataset, Input, Predictions
@@ -387,22 +387,24 @@ def first_changed(before: Rows, now: Rows, scored: bool = False) -> int | None:
     return int(np.argmax(changed)) if changed.any() else None
 
 
-def _lost(spec: MetricSpec, before: float, now: float, interval: Interval | None) -> Result:
+def _lost(spec: MetricSpec, before: Result, now: Result, interval: Interval | None) -> Result:
     """What was lost, above 0 where it became worse. interval: of now less before."""
+    then, today = before.value or 0.0, now.value or 0.0
     sign = -1.0 if spec.declared.better == "higher" else 1.0
     if (ideal := IDEALS.get(spec.declared.better)) is not None:
-        then, today = before - ideal, now - ideal
-        if then * today < 0:
-            return Result(abs(today) - abs(then), no_interval="the ideal lies between the two values")
-        sign = math.copysign(1.0, then + today)
-    return Result(sign * (now - before), times(interval, sign))
+        side = side_of_ideal(spec.declared, before, now)
+        if side == 0:
+            lost = abs(today - ideal) - abs(then - ideal)
+            return Result(lost, no_interval="the two may lie on different sides of the ideal")
+        sign = float(side)
+    return Result(sign * (today - then), times(interval, sign))
 
 
 def _paired(spec: MetricSpec, differences: Mapping[str, Difference]) -> Result:
     measured = differences[spec.key]
     if measured.a.value is None or measured.b.value is None:
         return measured.difference
-    return _lost(spec, measured.a.value, measured.b.value, measured.difference.interval)
+    return _lost(spec, measured.a, measured.b, measured.difference.interval)
 
 
 def _apart(spec: MetricSpec, report: Report, evaluation: Evaluation, baseline: Baseline) -> Result:
@@ -416,9 +418,9 @@ def _apart(spec: MetricSpec, report: Report, evaluation: Evaluation, baseline: B
         return Result(None, None, undefined.reason)
     if now.interval is None or ends is None or baseline.confidence != evaluation.plan.confidence:
         why = now.no_interval if now.interval is None else NO_INTERVAL if ends is None else OTHER_LEVEL
-        lost = _lost(spec, before, now.value, None)
+        lost = _lost(spec, Result(before, ends), now, None)
         return replace(lost, no_interval=lost.no_interval or why)
     apart = now.value - before
     low = apart - math.hypot(now.value - now.interval[0], ends[1] - before)
     high = apart + math.hypot(now.interval[1] - now.value, before - ends[0])
-    return _lost(spec, before, now.value, (low, high))
+    return _lost(spec, Result(before, ends), now, (low, high))

@@ -48,7 +48,7 @@ class Difference:
     method: how the interval was made, 'analytic' or 'bootstrap', None where there is none. better: the model that the
     metric's direction favours, by name; None where the two are equal, undefined, or neither direction is better.
     by_chance: whether the interval holds 0, so that chance may have made the difference; None where there is no
-    interval, or where an ideal value lies between the two.
+    interval, or where the two may lie on different sides of an ideal value.
     """
 
     a: Result
@@ -219,13 +219,12 @@ class _Both:
         stakes = [row_stakes(each, plan.decision) for each in rows] if isinstance(plan.decision, RowTask) else ()
         a, b = paired_metrics.of_pairs(a, b, pairs, *stakes)
         for spec, ends in paired_metrics.intervals(values, a, b, adjusted, pairs).items():
-            one, ideal = differences[spec], IDEALS.get(spec.declared.better)
-            between = ideal is not None and ((one.a.value or 0.0) - ideal) * ((one.b.value or 0.0) - ideal) < 0
+            one, holds_0 = differences[spec], ends[0] <= 0 <= ends[1]
             differences[spec] = replace(
                 one,
                 difference=replace(one.difference, interval=ends),
                 method=paired_metrics.method(spec.declared, pairs is None, plan.by_row),
-                by_chance=None if between else ends[0] <= 0 <= ends[1],
+                by_chance=None if not holds_0 and side_of_ideal(spec.declared, one.a, one.b) == 0 else holds_0,
             )
         return differences
 
@@ -241,6 +240,21 @@ class _Both:
         ahead = _ahead(spec.declared, a.value, b.value)
         better = self.b.model if ahead > 0 else self.a.model if ahead < 0 else None
         return Difference(a, b, Result(b.value - a.value), None, better)
+
+
+def side_of_ideal(metric: Metric, a: Result, b: Result) -> int:
+    """On which side of the ideal value both lie beyond noise, 1 or -1; 0 where they may lie on different ones.
+
+    1 for a metric without an ideal. Where one may lie on the other side, the difference of the two does not tell which
+    is nearer.
+    """
+    if metric.better not in IDEALS:
+        return 1
+    ideal, sides = IDEALS[metric.better], set[int]()
+    for each in (a, b):
+        low, high = each.interval or (ideal, ideal)
+        sides.add((low > ideal) - (high < ideal))
+    return sides.pop() if len(sides) == 1 else 0
 
 
 def _ahead(metric: Metric, a: float, b: float) -> float:

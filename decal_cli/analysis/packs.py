@@ -319,7 +319,9 @@ def _compare(
     ends = np.array([interval or (v, v) for interval, v in zip(intervals, value, strict=True)])
     below, above = value - ends[:, 0], ends[:, 1] - value
     low, high = apart - np.hypot(below[i], above[j]), apart + np.hypot(above[i], below[j])
-    order = np.argsort(-(low if with_intervals else apart), kind="stable")
+    # By how many times its noise a pair is apart: the lower end alone would favour large groups, however near.
+    noise = np.where(apart > low, apart - low, 1e-300)
+    order = np.argsort(-(apart / noise if with_intervals else apart), kind="stable")
     shown = [k for place, k in enumerate(order.tolist()) if not place or (with_intervals and low[k] > 0)]
     pairs = tuple(
         Gap(

@@ -48,6 +48,7 @@ from decal_cli.metrics import Inputs, MetricSpec, parse
 from decal_cli.metrics import measure as measure_metric
 from decal_cli.metrics.decisions import Decisions
 from decal_cli.metrics.inputs import decisions_on
+from decal_cli.numbers import many
 from decal_cli.tables.threads import one_thread
 from decal_cli.tables.units import Estimate
 from decal_cli.task import BinaryTask, ClassDecision, ClassTask, Task
@@ -448,8 +449,9 @@ def _units(
         for model in data.models:
             rows, positives = len(model.rows), model.rows.positives
             if rows < FEWEST or (not several and (positives < 2 or positives > rows - 2)):
-                of_them = "" if several else f", {positives} of them positive"
-                notes.append(f"{path}, {model.name}: dropped, too few rows: {rows}{of_them}")
+                few = "rows" if rows < FEWEST else "rows with label 1" if positives < 2 else "rows with label 0"
+                of_them = "" if several else f", {positives:,} of them with label 1"
+                notes.append(f"{path}, {model.name}: dropped, too few {few}: {many(rows, 'row')}{of_them}")
                 continue
             for seed in seeds:
                 unit = Unit(path, model.name, seed)

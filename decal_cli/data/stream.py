@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.data.check import MISSING_LABEL, NO_GROUP, group, labels_of, scores_of
+from decal_cli.data.check import MISSING_LABEL, NO_GROUP, Labels, group, scores_of
 from decal_cli.data.columns import Chosen, choose, has_usual, nearest_of, same_columns
 from decal_cli.data.dataset import Digests, Input, counts_of, parts_of
 from decal_cli.data.formats.files import Source
@@ -85,7 +85,15 @@ def stream_of(sources: Sequence[Source], columns: Columns, arrival: str, with_sc
     chosen = _chosen(sources, columns, arrival, with_score)
     digests = Digests(sources)
     parts = parts_of(sources, chosen)
-    label = labels_of(parts, chosen.label, replace(chosen, missing="drop"))
+    labels = Labels(chosen.label, chosen.positive)
+    label = labels.read(parts)
+    missing = label == MISSING_LABEL
+    if missing.all():
+        raise DecalError(
+            f"{parts.of_column(chosen.label)}: no label is known yet",
+            "give these rows when some are; `decal apply` with a state file predicts them now",
+        )
+    labels.need_positive(parts.shown)
     kept, notes, labelled = np.ones(parts.n_rows, dtype=bool), list[str](), parts.n_rows
     score, no_text = np.zeros(parts.n_rows), np.zeros(parts.n_rows, dtype=str)
     groups = cluster = no_text
@@ -100,7 +108,6 @@ def stream_of(sources: Sequence[Source], columns: Columns, arrival: str, with_sc
         score, of_scores = scores_of(parts, chosen.scored[0], columns)
         notes += of_scores
         drop(np.isnan(score), "missing score")
-    missing = label == MISSING_LABEL
     if missing.any():
         labelled = int(np.flatnonzero(~missing)[-1]) + 1
         gap = missing & (np.arange(parts.n_rows) < labelled)

@@ -147,7 +147,7 @@ def too_few_of(rows: int) -> Undefined:
 def need_rows(t: Table) -> None:
     """Raise Undefined where there are too few rows, or clusters, to hold some out."""
     if t.effective_rows < FEWEST_ROWS:
-        raise too_few()
+        raise too_few(what="effective rows" if t.design.weighted else "rows")
     t.design.need_folds()
 
 

@@ -68,7 +68,8 @@ def _panels(judged: Judged) -> Iterator[tuple[str, str, str, Callable[..., None]
         if max(judged.course.log_e, default=0.0) >= most:
             caption += f" It is counted up to about {power_of_ten(most / math.log(10))} and is flat from there on."
         yield "evidence", "Evidence that the score is not calibrated", caption, _evidence
-    caption = "Points on the diagonal are calibrated; periods from light to dark."
+    caption = "Points on the diagonal are calibrated; periods from light to dark. "
+    caption += f"A point stands for at least {MIN_ROWS} rows of like scores: periods without them are not drawn."
     yield "reliability", "Reliability by period", caption, _reliability
 
 
@@ -81,7 +82,12 @@ def _place(judged: Judged, row: Any, time: Any) -> Any:
 
 def _name_axis(axes: Any, judged: Judged) -> None:
     if judged.plan.clock == "dates":
-        axes.tick_params(axis="x", labelrotation=30)
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        # Whole dates at every tick would run into the legend.
+        locator = AutoDateLocator(maxticks=8)
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     axes.set_xlabel({"dates": "", "rows": "row"}.get(judged.plan.clock, str(judged.plan.time)))
     below(axes)
 
@@ -130,11 +136,16 @@ def _reliability(axes: Any, judged: Judged) -> None:
         sums = np.sum([(window.n, window.positives, window.scores) for window in windows], axis=0)
         # In each part of the score that holds enough rows.
         n, positives, scores = sums[:, sums[0] >= MIN_ROWS]
+        if not len(n):
+            continue
         axes.plot(scores / n, positives / n, "o-", ms=4, color=style_of(0).colour,
                   alpha=0.25 + 0.75 * number / len(periods), label=_span(judged, windows))  # fmt: skip
     axes.set(title="Reliability by period", ylabel="frequency of label 1", xlim=(0, 1), ylim=(0, 1),
              xlabel="score" if judged.plan.score else "forecast")  # fmt: skip
-    below(axes)
+    if len(axes.lines) > 1:
+        below(axes)
+    else:
+        axes.text(0.5, 0.4, f"no period has {MIN_ROWS} rows of like scores", ha="center", color=GREY)
 
 
 def _span(judged: Judged, windows: Sequence[Window]) -> str:

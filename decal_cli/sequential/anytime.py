@@ -496,6 +496,11 @@ class DelayedAlarm(Resumable):
         # The blocks up to two before that of a row have entered.
         return log_inverse[np.maximum(of_row - 1, 0)]
 
+    @property
+    def entered(self) -> bool:
+        """Whether the labels of any block were known in time to enter."""
+        return self.begun > len(self.held)
+
     def _begins(self, known: Ints) -> list[int]:
         """The first rows of the blocks that begin here: the labels of all blocks but the latest are known there."""
         begins = [] if self.held else [0]

@@ -162,9 +162,10 @@ class PriorShift:
 class Judged:
     """A replay of at least one row, judged.
 
-    rows_per_day: None where time is no date. prompt: whether every label was known before the next row. log_e: of the
-    e-process, or of 1 over the p-value where labels come late. has_e_value: whether there is evidence against the
-    score. prior_shift: None until the warm-up is over. clusters: None where rows are independent.
+    rows_per_day: None where time is no date. prompt: whether every label was known before the next row, informed:
+    whether any was. log_e: of the e-process, or of 1 over the p-value where labels come late. has_e_value: whether
+    there is evidence against the score. prior_shift: None until the warm-up is over. clusters: None where rows are
+    independent.
     """
 
     def __init__(self, replay: Replay) -> None:
@@ -172,7 +173,7 @@ class Judged:
         self.rows, self.positives, self.log_e, self.course = replay.rows, replay.positives, replay.log_e, replay.course
         self.first_time, self.last_time = replay.first_time, replay.last_time
         self.windows, self.clusters = tuple(replay.windows), replay.clusters
-        self.prompt, self.at_all_times = replay.prompt, replay.at_all_times
+        self.prompt, self.at_all_times, self.informed = replay.prompt, replay.at_all_times, replay.informed
         self.has_e_value = replay.e_value is not None
         self.alarm = replay.alarm if self.has_e_value else None
         dated = plan.clock == "dates" and self.last_time > self.first_time
@@ -292,8 +293,9 @@ def _lacking(rule: OnlineRule, replay: Replay) -> str:
     """Why a rule has no value."""
     if replay.plan.score is None:
         return "there is no score"
-    if rule.measure == "e_calibration" and replay.clusters is not None:
-        return "rows of a cluster come apart, and no e-value holds then"
+    if rule.measure == "e_calibration":
+        come_apart = "rows of a cluster come apart, and no e-value holds then"
+        return "the rows end before any label enters the p-value" if replay.at_all_times else come_apart
     if replay.clusters is not None and replay.plan.candidates:
         return "there are too few clusters for an interval"
     return "no recalibrator without random numbers was replayed"

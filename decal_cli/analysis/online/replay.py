@@ -608,11 +608,18 @@ class Replay(Resumable):
         return self.clusters is None or self.clusters.apart is None
 
     @property
+    def informed(self) -> bool:
+        """Whether any label was known when a later row was predicted."""
+        return len(self.held.label) < self.rows
+
+    @property
     def e_value(self) -> float | None:
         """The e-value after the last row, or 1 over the p-value where labels come late.
 
-        None without a score, and where rows of a cluster come apart.
+        None without a score, where rows of a cluster come apart, and where no labels have entered.
         """
+        if isinstance(self.e_process, DelayedAlarm) and not self.e_process.entered:
+            return None
         return math.exp(self.log_e) if self.plan.score is not None and self.at_all_times else None
 
     def since(self, method: str) -> int | None:

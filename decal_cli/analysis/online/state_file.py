@@ -27,7 +27,7 @@ STATE_VERSION = 3
 KEY = "decal_state"
 SHA256_DIGITS = 64
 _OURS = f"name a file that `decal online {Hint('state')}` wrote"
-_ANEW = f"begin another one: name a new file with {Hint('state')}"
+_ANEW = f"begin another one with `decal online {Hint('state', 'FILE')}`, a new file"
 
 
 def state_text(replay: Replay) -> str:

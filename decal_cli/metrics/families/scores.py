@@ -579,6 +579,10 @@ def calibration_intercept(t: Table) -> Measured:
     return _of_line(calibration_line(t).intercept)
 
 
+MAX_RELATIVE_ERROR = 2.0
+"""Beyond so many times the value its standard error says nothing of a ratio: an interval would span orders of size."""
+
+
 @metric(
     "Observed to expected",
     "one",
@@ -606,6 +610,8 @@ def observed_expected(t: Table) -> Measured:
 
         slope = -ratio / expected
         error = t.mean_of(SummedLoss(residual, ((0.0, slope), (1 / expected, slope)))).error
+        if error > MAX_RELATIVE_ERROR * ratio:
+            raise Undefined("has a standard error of more than twice its value: too few rows of label 1 count")
         factor = math.exp(intervals.quantile(confidence) * error / ratio)
         return ratio / factor, ratio * factor
 

@@ -68,7 +68,7 @@ _TONES: dict[bool | None, Tone] = {True: "doubtful", False: "good", None: ""}
 
 class DifferenceData(View):
     """A metric of both models, and B - A with its paired interval. better: the model it favours. by_chance: whether the
-    interval holds 0; null where there is none, or where an ideal value lies between the two.
+    interval holds 0; null where there is none, or where the two may lie on different sides of an ideal value.
     """
 
     a: float | None = of("a.value")

@@ -281,7 +281,10 @@ class Replayed(WrittenResult):
         first, *others = judged.methods
         idle = [each.title for each in others if losses(each) == losses(first)]
         if idle and first.method == AS_IT_IS:
-            yield f"There are too few rows to learn from for these, which are the score as it is: {', '.join(idle)}."
+            why = (
+                "There are too few rows to learn from" if judged.informed else "No label is known in time to learn from"
+            )
+            yield f"{why} to learn from for these, which are the score as it is: {', '.join(idle)}."
         if judged.p_value is not None:
             yield (
                 "The p-value holds whenever one looks. Rows enter it in blocks, when their labels are known: of every "
@@ -300,6 +303,8 @@ class Replayed(WrittenResult):
 
     def _alarm_sentence(self) -> str:
         judged = self.judged
+        if not judged.has_e_value and judged.at_all_times:
+            return "there is no p-value: the rows end before any label enters it."
         if not judged.has_e_value:
             return (
                 "there is no e-value: it needs the rows of a cluster to follow each other. For one look at all rows: "

@@ -90,7 +90,7 @@ def test_two_processes_measure_what_one_does_in_the_same_order(measured: Measure
 def test_what_is_left_out_is_said(measured: Measured) -> None:
     second, notes = measured.files[1], measured.study.notes
     (dropped,) = (note for note in notes if "dropped, " in note)
-    assert dropped.startswith(f"{second}, p_b: dropped, too few rows: 60, ")
+    assert dropped.startswith(f"{second}, p_b: dropped, too few rows: 60 rows, ")
     assert any(note == f"{second}: p_b: dropped 180 of 240 rows (missing score)" for note in notes)
 
 
