@@ -20,7 +20,7 @@ from decal_cli.curves.crossings import BrierDifference, Crossing, Lead, band, br
 from decal_cli.data import Dataset, Paired
 from decal_cli.declarations.document import Count, Hidden, Known, Names, Said, Size
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.metrics import Metric, MetricSpec, Result, known_values, parse
+from decal_cli.metrics import Metric, MetricSpec, Result, known_values, measure_all, parse
 from decal_cli.metrics import paired as paired_metrics
 from decal_cli.metrics.confidence import RESAMPLES
 from decal_cli.metrics.decisions import Acting, Decisions
@@ -216,6 +216,9 @@ class _Both:
         values = known_values({spec: each.difference for spec, each in differences.items()})
         # What metrics of the two models are computed from, on units that both share.
         a, b = (plan.inputs(each) for each in rows)
+        to_ideal = [spec for spec in values if spec.declared.better in IDEALS]
+        of_a, of_b = (measure_all(to_ideal, each, adjusted) for each in (a, b))
+        differences |= {spec: replace(differences[spec], a=of_a[spec], b=of_b[spec]) for spec in to_ideal}
         stakes = [row_stakes(each, plan.decision) for each in rows] if isinstance(plan.decision, RowTask) else ()
         a, b = paired_metrics.of_pairs(a, b, pairs, *stakes)
         for spec, ends in paired_metrics.intervals(values, a, b, adjusted, pairs).items():

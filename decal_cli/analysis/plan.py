@@ -28,7 +28,7 @@ from decal_cli.metrics.confidence import Interval, Reach, two_digits
 from decal_cli.numbers import many, plain
 from decal_cli.tables.design import MIN_CLUSTERS
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import FEWEST_ROWS
+from decal_cli.tables.table import FEWEST_ROWS, Table
 from decal_cli.tables.units import quantile
 
 POWERS = (0.8, 0.9)
@@ -38,10 +38,12 @@ CURVE = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 FEWEST_SAMPLES, MOST_SAMPLES, SAMPLED_ROWS = 8, 40, 40_000
 """Samples of a pilot on which an error is measured that does not fall as 1 / sqrt(rows): so few, or so many where all
 of them have no more rows. Of eight of 120 rows the mean error is off by a fifth, and the rows by two fifths."""
-MANY_CLUSTERS, CLUSTER_SAMPLES, CLUSTER_ROWS = 60, 300, 1_500_000
+MANY_CLUSTERS, COUNTED_SAMPLES, COUNTED_ROWS = 60, 300, 1_500_000
 """Rows of fewer clusters are counted out on so many samples of the pilot's clusters, or on fewer that have so many rows
 in all: sums of clusters are skewed, and a few may be too uneven for an interval, so that 9 and 19 clusters showed in
-0.65 of samples what 0.8 was named for, and 5 in none."""
+0.65 of samples what 0.8 was named for, and 5 in none. So are those of a distance to calibration, whose error falls as
+1 / rows where the score is calibrated: by the error alone 0.62 showed what 0.8 was named for. They take long:
+rows of the curve that are not named get a quarter of the samples."""
 LEAST_SAMPLE, ROUNDS = 100, 6
 """Rows of such a sample, and how often the number of rows is computed anew from it."""
 LEAST_PILOT = 30
@@ -199,7 +201,7 @@ class Sampler:
         first, error = self._needed(choice, pilot, value, bound)
         by_error, share, needed = first, self._share(choice, error, value, bound), []
         for power, size in zip(POWERS, (first, *map(error.needed, POWERS[1:])), strict=True):
-            while size is not None and self._clusters(size) < MANY_CLUSTERS and share(size) < power:
+            while size is not None and self._counts_out(choice, size) and share(size, True) < power:
                 size = two_digits(max(1.1 * size, size + len(self.rows) / self.rows.clusters))
             needed.append(size)
         first = needed[0]
@@ -207,7 +209,7 @@ class Sampler:
         if first is not None:
             # Two digits of a number of rows are enough.
             sizes = dict.fromkeys(max(round(part * first), 2) for part in CURVE)
-            curve = tuple((size, share(size)) for size in sizes)
+            curve = tuple((size, share(size, size in needed)) for size in sizes)
         holds = (value <= bound) == at_most
         likely: tuple[int | None, ...] = ()
         if not self.made_up:
@@ -221,19 +223,25 @@ class Sampler:
         """The effective clusters of so many rows."""
         return self.clusters * size / len(self.rows)
 
-    def _share(self, choice: MetricSpec, error: Reach, value: float, bound: float) -> Callable[[int], float]:
-        """How often so many rows show it: of few clusters counted out, else by their error.
+    def _counts_out(self, choice: MetricSpec, size: float) -> bool:
+        """Whether samples of so many rows are counted that show it: of few clusters, and of distances to calibration.
 
         A metric that learns is not counted out: a cluster that is drawn twice would be learned from and judged on.
         """
-        if self.rows.unit is None or not choice.declared.size_free:
-            return error.power
+        metric = choice.declared
+        if not metric.size_free:
+            return metric.interval == "own" and {*metric.needs} <= {Table} and size <= len(self.rows) // 2
+        return self.rows.unit is not None and MIN_CLUSTERS <= self._clusters(size) < MANY_CLUSTERS
+
+    def _share(self, choice: MetricSpec, error: Reach, value: float, bound: float) -> Callable[..., float]:
+        """How often so many rows show it: counted out, or by their error. named: whether the page names these rows."""
 
         @cache
-        def share(size: int) -> float:
-            if not MIN_CLUSTERS <= self._clusters(size) < MANY_CLUSTERS:
+        def share(size: int, named: bool = False) -> float:
+            if not self._counts_out(choice, size):
                 return error.power(size)
-            samples = min(max(MOST_SAMPLES, CLUSTER_ROWS // size), CLUSTER_SAMPLES)
+            most = COUNTED_SAMPLES if named or choice.declared.size_free else COUNTED_SAMPLES // 4
+            samples = min(max(MOST_SAMPLES, COUNTED_ROWS // size), most)
             found = self._found(choice, size, samples)
             return sum(low > bound if value > bound else high < bound for _, low, high in found) / samples
 

@@ -60,14 +60,20 @@ def test_other_rows_are_not_paired_and_the_outcome_says_so() -> None:
         assert decal.gate(frame(NOISY), 0.3, rules=rules, baseline=baseline).result.outcome.evaluation.notes == notes
 
 
-@pytest.mark.parametrize(("before", "now", "lost"), [(1.1, 1.3, 0.2), (0.9, 0.8, 0.1), (0.9, 1.05, -0.05)])
-def test_a_metric_that_is_best_at_1_loses_by_its_distance(before: float, now: float, lost: float) -> None:
-    """The labels are half 1, so that observed over expected is 1 / (2 p)."""
+@pytest.mark.parametrize(
+    ("before", "now", "lost", "shown"),
+    [(1.3, 1.5, 0.2, True), (0.8, 0.7, 0.1, True), (0.9, 1.05, -0.05, False), (1.02, 1.06, 0.04, False)],
+)
+def test_a_metric_that_is_best_at_1_loses_by_its_distance(before: float, now: float, lost: float, shown: bool) -> None:
+    """The labels are half 1, so that observed over expected is 1 / (2 p).
+
+    There is an interval where both ratios lie on one side of 1 beyond their noise, of a twentieth.
+    """
     rows = {"p": [1 / (2 * now)] * 400, "y": [0, 1] * 200}
     then = {**rows, "p": [1 / (2 * before)] * 400}
     report = decal.evaluate(then, metrics="observed_expected")
     (row,) = decal.gate(rows, rules="drop(observed_expected)<=0.5", baseline=report).outcomes
-    assert row.value == pytest.approx(lost)
+    assert row.value == pytest.approx(lost) and (row.interval is not None) == shown
 
 
 WITH_WEIGHTS = {**frame(TRUTH), "w": [1.0, 2.0] * (T // 2)}

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
+import decal_cli
 from decal_cli.analysis.compare import (
     Comparison,
     SwapPart,
@@ -481,3 +482,17 @@ def test_where_one_row_weighs_as_all_others_together_no_threshold_is_tested(deca
     compared = decal("compare", "heavy.csv", "-s", "p,q", "-y", "y", "--weight", "w", "-t", "0.3").text
     assert "B - A with no intervals" in compared
     assert "Thresholds: where one model is clearly ahead is unknown, since there are no intervals." in compared
+
+
+def test_the_nearer_to_an_ideal_is_told_where_both_lie_on_one_side_of_it_alone() -> None:
+    """Two O/E ratios, .95 and 1.05, are equally far from 1: in any sample one is nearer, and that is noise."""
+    rng = np.random.default_rng(1)
+    q = rng.beta(4, 6, 500) * 0.9
+    y = (rng.random(500) < q).astype(int)
+    metrics = ["observed_expected"]
+    alike = decal_cli.compare({"a": q / 0.95, "b": q / 1.05, "y": y}, score=["a", "b"], label="y", metrics=metrics)
+    (found,) = alike.comparison.contests[0].differences.values()
+    assert found.difference.interval and found.difference.interval[0] > 0 and found.by_chance is None
+    apart = decal_cli.compare({"a": q * 0.7, "b": q * 0.6, "y": y}, score=["a", "b"], label="y", metrics=metrics)
+    (found,) = apart.comparison.contests[0].differences.values()
+    assert found.by_chance is False and found.better == "a"

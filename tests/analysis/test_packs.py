@@ -74,9 +74,18 @@ def test_every_clear_pair_is_listed_and_the_most_certain_comes_first() -> None:
     pairs = [(gap.high, gap.low) for gap in found.pairs]
     assert set(pairs) == {("a", "b"), ("a", "c"), ("d", "a"), ("d", "b"), ("d", "c")}
     assert all(gap.clear for gap in found.pairs)
-    lower = [gap.interval[0] for gap in found.pairs if gap.interval]
-    assert lower == sorted(lower, reverse=True)
-    assert found.largest.interval[0] == lower[0]
+    noise = [gap.difference / (gap.difference - gap.interval[0]) for gap in found.pairs if gap.interval]
+    assert noise == sorted(noise, reverse=True)
+    assert found.largest.interval[0] == max(gap.interval[0] for gap in found.pairs if gap.interval)
+
+
+def test_of_gaps_within_noise_the_one_nearest_to_certain_is_listed() -> None:
+    """Not that of the largest groups, whose interval may reach least far below 0 however small it is."""
+    rates = {"a": (0.50, 1000), "b": (0.505, 1000), "c": (0.60, 100)}
+    score = np.concatenate([np.arange(size) < rate * size for rate, size in rates.values()]) * 0.7 + 0.1
+    group = np.repeat(list(rates), [size for _, size in rates.values()])
+    found = comparison_of(Rows(score, np.arange(len(score)) % 2, groups={"g": group}), "selection_rate")
+    assert [(gap.high, gap.low, gap.clear) for gap in found.pairs] == [("c", "a", False)]
 
 
 def test_groups_that_are_too_small_change_no_interval_and_are_named() -> None:

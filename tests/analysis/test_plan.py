@@ -33,6 +33,8 @@ SAMPLES = 200
         (0.75, 0.1, 0.1, "expected_utility>=-.075"),
         (0.8, 0.2, 0.3, "accuracy>=0.8"),
         (0.8, 0.05, 0.1, "gain_recalibration<=0.01"),
+        # Its error falls as 1 / rows where the score is calibrated.
+        (0.75, 0.2, 0.25, "ece_debiased<=0.002"),
     ],
 )
 @pytest.mark.long

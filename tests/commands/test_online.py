@@ -108,7 +108,14 @@ def test_where_no_label_is_known_in_time_nothing_is_learned(decal: Decal, tmp_pa
     for delay in ("90d", "99999999999w"):
         late = decal.json("online", "s.csv", "-y", "y", "-t", ".3", "--time", "t", "--delay", delay)
         platt = next(each for each in late["methods"] if each["method"] == "online-platt")
-        assert platt["gain"] == 0 and late["p_value"] == 1
+        assert platt["gain"] == 0 and late["p_value"] is None
+    asked = ("-y", "y", "-t", ".3", "--time", "t", "--delay", "90d", "-r", "e_calibration<20")
+    done = decal("online", "s.csv", *asked)
+    assert done.code == 2
+    said = " ".join(done.out.split())
+    assert "there is no p-value: the rows end before any label enters it" in said
+    assert "No label is known in time to learn from for these" in said
+    assert "???? e_calibration<20 cannot judge: the rows end before any label enters the p-value" in said
 
 
 ROWS, PER_DAY = 900, 300

@@ -166,3 +166,10 @@ def test_a_mistake_that_is_found_later_names_the_file_too(
     (tmp_path / "decal.toml").write_text(text)
     error = refusal(decal("evaluate", BINARY, "-s", "p", "-y", "y", *line))
     assert says in error and error.count("decal.toml") == says.count("decal.toml")
+
+
+def test_a_stream_takes_those_settings_that_it_has_options_for(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "decal.toml").write_text('score = "p"\nlabel = "y"\nfeatures = "x?"\n[task]\nthreshold = 0.3\n')
+    done = decal("online", BINARY, "--method", "online-platt", cwd=tmp_path)
+    assert done.code == 0 and "features" not in done.out, done.err
+    assert "features x1, x2, x3" in decal("evaluate", BINARY, cwd=tmp_path).out

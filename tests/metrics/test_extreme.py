@@ -5,8 +5,9 @@ import pytest
 
 from decal_cli.data import from_arrays
 from decal_cli.errors import Undefined
-from decal_cli.metrics import Inputs, parse, value_of
+from decal_cli.metrics import Inputs, measure_all, parse, value_of
 from decal_cli.metrics.families.calibration import range_above
+from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 
 
@@ -42,3 +43,11 @@ def test_a_fit_that_has_no_curvature_left_is_undefined_and_not_a_bug() -> None:
             value(name, score, [0, 1, 0, 1, 0])
         except Undefined as undefined:
             assert undefined.reason
+
+
+def test_a_ratio_that_one_row_weighs_on_has_no_interval() -> None:
+    weight = [1e6, *[1.0] * 299]
+    rows = Rows(np.linspace(0.1, 0.9, 300), np.arange(300) % 2, np.array(weight))
+    (found,) = measure_all([parse("observed_expected")], Inputs(rows), 0.95).values()
+    assert found.value is not None and found.interval is None
+    assert found.no_interval == "has a standard error of more than twice its value: too few rows of label 1 count"

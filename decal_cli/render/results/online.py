@@ -281,9 +281,7 @@ class Replayed(WrittenResult):
         first, *others = judged.methods
         idle = [each.title for each in others if losses(each) == losses(first)]
         if idle and first.method == AS_IT_IS:
-            why = (
-                "There are too few rows to learn from" if judged.informed else "No label is known in time to learn from"
-            )
+            why = "There are too few rows" if judged.informed else "No label is known in time"
             yield f"{why} to learn from for these, which are the score as it is: {', '.join(idle)}."
         if judged.p_value is not None:
             yield (
