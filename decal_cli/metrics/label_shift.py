@@ -77,7 +77,7 @@ def label_shift(zero: BinShares, one: BinShares, scores: BinShares) -> LabelShif
     lies = (scores.share - zero.share)[:-1]
     noise = zero.covariance + one.covariance
     if math.sqrt(float(apart @ np.linalg.solve(noise, apart))) < _MIN_SIGNAL + math.sqrt(len(apart)):
-        raise Undefined("in the reference, the scores of both labels are too much alike")
+        raise Undefined("in the reference, the scores of both labels are too much alike, or its rows too few")
     share = 0.5
     for _ in range(_ROUNDS):
         spread = scores.covariance + share**2 * one.covariance + (1 - share) ** 2 * zero.covariance

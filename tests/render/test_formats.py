@@ -397,6 +397,16 @@ def test_what_differs_from_the_reference_is_said(share: float, interval: tuple[f
 
 
 @pytest.mark.parametrize(
+    ("share", "scores", "says"),
+    [(0.002, 0.03, "--prevalence 0.03 "), (0.002, 0.0, "--prevalence 0.002 "), (0.0, 0.0, "beyond noise PSI")],
+)
+def test_the_share_that_is_advised_is_one_that_the_option_takes(share: float, scores: float, says: str) -> None:
+    shift = Shift("p", 0.0, share, 0.2, scores, (0.0, 0.1), 0.5, alike=True)
+    text = Text(Page(100)).written([*reference_blocks(Reference((), {}, (shift,)))])
+    assert says in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
     ("interval", "says"),
     [
         ((0.01, 0.02), "wins"),

@@ -397,9 +397,13 @@ def _meaning(shift: Shift) -> str:
         )
     if shift.interval is not None and low <= shift.reference_share <= high:
         return "nothing differs from the reference beyond noise"
+    alone = "no more than the share of labels 1 differs from the reference beyond noise"
+    # The scores may point at no row of label 1, or none of label 0: then by the labels of these rows.
+    shares = (round(share, 4) for share in (shift.by_scores or 0.0, shift.share))
+    share = next((share for share in shares if 0 < share < 1), None)
+    if share is None:
+        return alone
     return (
-        f"no more than the share of labels 1 differs from the reference; {Verb('recommend').words} on the "
-        "reference with "
-        f"{Hint('prevalence', f'{plain(round(shift.by_scores or 0.0, 4))}').words} says what moving its scores "
-        "to that share wins"
+        f"{alone}; {Verb('recommend').words} on the reference with "
+        f"{Hint('prevalence', plain(share)).words} says what moving its scores to that share wins"
     )
