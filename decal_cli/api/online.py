@@ -29,7 +29,7 @@ from decal_cli.data.arrays import stream_from_arrays
 from decal_cli.data.output import write_whole
 from decal_cli.declarations.defaults import SEED, WARM_UP
 from decal_cli.errors import DecalError
-from decal_cli.hints import GIVE_TASK, Verb
+from decal_cli.hints import GIVE_TASK, Hint, Verb
 from decal_cli.numbers import many
 from decal_cli.render.results.online import Replayed
 from decal_cli.sequential import forecaster_of, parse
@@ -88,7 +88,7 @@ def replayed(given: Asked, rules: Sequence[OnlineRule], state: KeptState | None 
     """A replay of the rows, whole, or from where a state ended, which is then written anew."""
     data, plan, (over_time,) = given.data, given.plan, given.others
     if said := [name for name in data.said() if name not in OF_STREAM]:
-        raise DecalError(f"{said[0]}= is not for rows over time", "leave it out")
+        raise DecalError(f"{Hint(said[0])} is not for rows over time", "leave it out")
     paths, delay = paths_of(data.source), Delay.parse(over_time.delay or 0)
     columns = given.columns(named=bool(paths))
     begun = state and state.begun

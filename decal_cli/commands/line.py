@@ -204,10 +204,9 @@ def _filled(
         settings = find_settings(working_folder())
         if "files" in offered:
             source = _source(said, settings, Halvings not in kinds.values())
-        # Of columns a command takes those that it has an option for: streams have no features.
-        unasked = options_of(Data, on_line=True).keys() - offered.keys()
         known, blamed = _known(said, settings), partial(settings.blamed, said)
-        known = {key: value for key, value in known.items() if key not in unasked}
+        # Streams have no features, which change nothing that is said of their scores.
+        known = {key: value for key, value in known.items() if key != "features" or key in offered}
     _check_not_read(said, source)
     with blamed():
         taken = {name: said if kind is GivenOptions else _noun(kind, known, source) for name, kind in kinds.items()}

@@ -94,7 +94,8 @@ def _of_new_scores(stems: Sequence[str]) -> set[str]:
     known = set(stems)
     old = [stem for stem in stems if not any(end in known for _, end in ends(stem))]
     heads = {head for stem in stems for head, end in ends(stem) if end in known}
-    return {f"{head}:{name}" for head in heads for name in old if all(f"{head}:{each}" in known for each in old)}
+    whole = [head for head in heads if len(old) > 1 and all(f"{head}:{each}" in known for each in old)]
+    return {f"{head}:{name}" for head in whole for name in old}
 
 
 def _one_list(name: str, names: Sequence[str], shown: str, classes: str) -> ClassColumns:

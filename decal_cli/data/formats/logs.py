@@ -186,7 +186,7 @@ def _amount(found: re.Match[str] | None, scale: str | None = None) -> float | No
     value, scale = float(found["number"]), found["of"] or (scale if scale != "100" else None)
     # Above 1 a number without a scale is per cent.
     most = 100.0 if found["sign"] or (scale is None and value > 1) else float(scale or 1)
-    return value / most if 0 <= value <= most else None
+    return value / most if 0 <= value <= most and 0 < most < math.inf else None
 
 
 def _first_stated(texts: Iterable[str]) -> float | None:

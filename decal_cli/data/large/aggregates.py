@@ -377,7 +377,7 @@ def _error(
     values = [str(each[VALUE]) for each in bad_rows if each.get(VALUE) is not None]
     value = "missing" if not values else quote(min(values)) if problem.role == "label" else _number(values[0])
     times = f" ({count:,} such rows)" if count > 1 else ""
-    if problem.role != "label" and _number(values[0]) == quote(values[0]):
+    if values and problem.role != "label" and _number(values[0]) == quote(values[0]):
         # An engine whose columns have no types holds texts above all numbers.
         return DecalError(
             f"{place}: {value} is not a number{times}", f"give numbers, or make them so in {Hint('query')}"

@@ -110,6 +110,7 @@ def test_an_entry_of_an_archive_may_have_a_field_before_its_bytes(tmp_path: Path
             ("Confidence: 8 out of 10", 0.8),
             ("Certainty (0-10): 9", 0.9),
             ("Certainty: 3 / 2", None),
+            ("Certainty: 0/0", None),
         ),
         *(
             ("Confidence: 1e-3", 1e-3),
