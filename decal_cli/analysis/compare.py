@@ -318,7 +318,7 @@ def disagreements(a: Decisions, b: Decisions, actions: Names, design: Design, ro
     """The decisions of two models on the same units. rows: how many there are; of each kind, by their weight.
 
     Source of the test: McNemar 1947, exact as a sign test; of clustered rows by the lead of A in each cluster, normal
-    with t quantiles (Durkalski et al. 2003).
+    with t quantiles (Yang et al. 2010).
     """
     size, units, won = len(actions), a.units, b.won() - a.won()
     each, ahead, apart = rows / units.total, np.sign(won), a.action != b.action
