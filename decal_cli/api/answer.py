@@ -167,6 +167,10 @@ class ReportsAnswer(Answer):
     def __len__(self) -> int:
         return len(self.reports[0].results)
 
+    def __bool__(self) -> bool:
+        """True, also where no metric was asked for."""
+        return True
+
     def __contains__(self, key: object) -> bool:
         """Whether a metric was measured, by any of its names."""
         try:
@@ -193,7 +197,8 @@ def result_of(report: MetricReport, key: str) -> Result:
     known = parse(key).key
     if known in report.results:
         return report.results[known]
-    raise DecalError(f"{key} was not measured", near(key, report.results) or f"name it: metrics=[{key!r}]")
+    fix = near(key, report.results) or f"name it: evaluate(.., metrics=[{key!r}])"
+    raise DecalError(f"{key} was not measured", fix)
 
 
 class EvaluateAnswer(ReportsAnswer):
@@ -274,6 +279,10 @@ class GateAnswer(ReportsAnswer):
     def outcomes(self) -> tuple[GateRow, ...]:
         """Each rule on each report: value, bound, passed, and the reason where it cannot be judged."""
         return self.result.outcome.rows
+
+    def __bool__(self) -> bool:
+        """Whether every rule passed."""
+        return bool(self.passed)
 
     @property
     def passed(self) -> bool | None:

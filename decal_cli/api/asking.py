@@ -6,7 +6,7 @@ import math
 import os
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,13 +15,13 @@ import numpy as np
 from decal_cli.analysis.evaluate import Plan, all_choices
 from decal_cli.api.frames import Library, library_of
 from decal_cli.api.nouns import Costs, Data, Decision, DecisionLike, Names, Source, Statistics
-from decal_cli.api.words import AROUND, UnknownKeyword, one_of
+from decal_cli.api.words import AROUND, VERB, UnknownKeyword, one_of
 from decal_cli.data import Columns, Counting, Dataset, Paired, from_arrays, join_files, pair_up, read
 from decal_cli.data.arrays import is_table
 from decal_cli.data.large.engines.connections import Engine, is_address
 from decal_cli.data.words import text_of
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
-from decal_cli.declarations.option import keys_of
+from decal_cli.declarations.option import keys_of, options_of
 from decal_cli.declarations.spec import split_names
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint, Verb
@@ -67,7 +67,7 @@ class Asked(NamedTuple):
         statistics = self.statistics
         confidence = CONFIDENCE if statistics.confidence is None else real("confidence", statistics.confidence)
         seed = SEED if statistics.seed is None else whole("seed", statistics.seed)
-        return Plan((), task_given(self.decision), confidence, seed, bool(statistics.intervals))
+        return Plan((), task_given(self.decision), confidence, seed, truth("intervals", statistics.intervals))
 
     @property
     def preferences(self) -> Preferences:
@@ -106,7 +106,11 @@ class Asked(NamedTuple):
                 fix = "give one address; its query may join tables"
                 raise DecalError("rows come from files or from one engine", fix)
             return Engine(paths[0], query=self.data.query)
-        if isinstance(source, Engine) or not (hasattr(source, "cursor") and hasattr(source, "close")):
+        opened = hasattr(source, "cursor") and hasattr(source, "close")
+        if self.data.query and (isinstance(source, Engine) or not opened):
+            fix = "leave it out, or give an address or an open connection beside it"
+            raise DecalError("query= is asked of an engine, and the data is none, or says itself what to ask", fix)
+        if isinstance(source, Engine) or not opened:
             return source
         if not self.data.query:
             raise DecalError("the data is a connection", "say what to ask it: Data(connection, query='select ..')")
@@ -137,7 +141,7 @@ class Asked(NamedTuple):
             elif option.choices:
                 said[name] = one_of(name, given, option.choices)
             elif option.kind is bool:
-                said[name] = bool(given)
+                said[name] = truth(name, given)
             else:
                 said[name] = text_of(given) if name == "positive" else number_text(name, given)
         return Columns(**said)
@@ -211,7 +215,10 @@ def asked(
         fix = "data come first, then the decision, such as 0.3; all else is named, as in method='isotonic'"
         raise DecalError(f"{shown} stands where the decision does", fix)
     nouns: list[Any] = [noun, Decision.of(None if labels is not None else decision)]
-    nouns += [nouns[1].terms, statistics or Statistics(), *others]
+    nouns += [nouns[1].terms, Statistics() if statistics is None else statistics, *others]
+    if wrong := [each for each in nouns if not is_dataclass(each)]:
+        fix = "give Costs(..), Statistics(..) or the like, or their fields by name, such as seed=1"
+        raise DecalError(f"{reprlib.repr(wrong[0])} is no noun of decal", fix)
     if labels is not None:
         nouns[0] = replace(nouns[0], label=labels)
     homes = {key: (at, name) for at, noun in enumerate(nouns) for key, name in keys_of(type(noun)).items()}
@@ -221,6 +228,10 @@ def asked(
         at, name = homes[key]
         nouns[at] = replace(nouns[at], **{name: value})
     asked_data, asked_decision, terms, asked_statistics, *further = nouns
+    for key, each in options_of(Data).items():
+        elsewhere = each.verbs and VERB.get() and VERB.get() not in each.verbs
+        if elsewhere and getattr(asked_data, each.name) is not None:
+            raise DecalError(f"{key}= is for {' and '.join(each.verbs)}", "leave it out")
     return Asked(asked_data, replace(asked_decision, terms=terms), asked_statistics, tuple(further))
 
 
@@ -247,6 +258,13 @@ def names_of(what: str, given: Any) -> tuple[str, ...]:
     if wrong := [each for each in listed if not isinstance(each, str)]:
         raise DecalError(f"{what}= holds {wrong[0]!r}, which is not a text", "give a text, or a list of texts")
     return listed
+
+
+def truth(name: str, given: Any) -> bool:
+    """A switch. Errors: DecalError, where it is neither True nor False."""
+    if not isinstance(given, (bool, np.bool_)):
+        raise DecalError(f"{name}={given!r} is neither True nor False", "give one of them")
+    return bool(given)
 
 
 def parts_of(what: str, given: Any) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields as fields_of
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, column_or_1d
 
 from decal_cli.analysis.fit import columns_for, saved_model
-from decal_cli.api.asking import Asked, method_of, metrics_of
+from decal_cli.api.asking import Asked, asked, method_of, metrics_of
 from decal_cli.api.nouns import Data, Decision, DecisionLike, Statistics
 from decal_cli.api.verbs import evaluate
 from decal_cli.api.words import spoken
@@ -26,6 +25,7 @@ from decal_cli.data import NewRows, from_arrays
 from decal_cli.data.arrays import is_table, rows_in_memory
 from decal_cli.data.words import quote
 from decal_cli.declarations.defaults import SEED
+from decal_cli.declarations.option import keys_of
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.learn.method import fit as fit_method
 from decal_cli.learn.method import training_rows
@@ -98,7 +98,8 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"{len(self.classes_)} classes"
             )
         given = {} if weight is None else {"sample_weight": weight}
-        base = self.estimator or LogisticRegression()
+        # An ensemble that is not fitted has no length, and so no truth.
+        base = LogisticRegression() if self.estimator is None else self.estimator
         way = "predict_proba" if hasattr(base, "predict_proba") else "decision_function"
         label = (np.asarray(y) == self.classes_[1]).astype(np.uint8)
         cv = self.cv if cluster is None else self._whole_folds(X, label, cluster)
@@ -243,10 +244,12 @@ def scorer(
     declared = named[0].declared
     if declared.better not in ("higher", "lower"):
         raise DecalError(f"{metric} has no direction, so nothing can be chosen by it", "name another metric")
-    if declared.takes_task and decision is None and not {each.name for each in fields_of(Decision)} & fields.keys():
+    if declared.takes_task and decision is None and not keys_of(Decision).keys() & fields.keys():
         # scikit-learn takes an error for a missing score, and would choose by none.
         fix = f"give for example scorer({metric!r}, 0.3), or of several classes scorer({metric!r}, abstain=0.2)"
         raise DecalError(f"{metric} needs a decision", fix)
+    # Wrong now and not in a search, which takes an error for a score.
+    _ = asked(Data([0.5]), decision, None, fields).plan
     # Whose probability is judged.
     positive = {"pos_label": fields.pop("positive")} if "positive" in fields else {}
     return make_scorer(
@@ -256,6 +259,7 @@ def scorer(
         metric=metric,
         decision=decision,
         fields=fields,
+        decided=response_method == "predict",
         **positive,
     )
 
@@ -270,10 +274,21 @@ def score_of(
     fields: dict[str, Any] | None = None,
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
+    decided: bool = False,
 ) -> float:
     """A metric of scores, shape (T,) of the second class or (T, K); labels first, as `sklearn.metrics.make_scorer` has
     them.
+
+    decided: whether they are predicted labels, shape (T,): the row gets a score of 1 for it, and of 0 for others.
     """
+    if decided:
+        said = np.asarray(y_score)
+        classes = np.unique(np.concatenate((np.asarray(y_true), said)))
+        if len(classes) > 2:
+            y_score = (said[:, None] == classes).astype(np.float64)
+        else:
+            # Of two labels the greater one counts as 1, as in scikit-learn.
+            y_score = (said == (classes[-1] if pos_label is None else pos_label)).astype(np.float64)
     given: dict[str, Any] = {"weight": sample_weight, "positive": pos_label}
     given = {name: each for name, each in given.items() if each is not None} | (fields or {})
     answer = evaluate((y_score, y_true), decision, metrics=[metric], intervals=False, **given)

@@ -125,8 +125,8 @@ class Data(Noun, panel="Input"):
 
     The source is path(s) of CSV, Parquet, Arrow or JSON Lines; a frame of pandas, polars, pyarrow, DuckDB or any that
     narwhals reads; a mapping of arrays; scores, shape (T,), in [0, 1]; (scores, labels); or an open connection of
-    DB-API or ADBC with `query`. Columns are given by their names, or as arrays of T rows; without `score`, they are
-    found by their usual names.
+    DB-API or ADBC with `query`. Columns are given by their names, all but scores also as arrays of T rows;
+    without `score`, they are found by their usual names.
 
     Examples
     --------
@@ -300,9 +300,12 @@ class Decision(Noun, panel="Decision"):
     def utility(cls, matrix: Matrix, *, actions: Sequence[str] = ()) -> Decision:
         """Utilities, shape (A, 2) or (A, K): a row for each action, a column for each label."""
         rows: Any = matrix
-        if actions and len(rows) != len(actions):
-            raise InputError(f"the matrix has {len(rows)} rows, and actions= names {len(actions)}", "name each row")
-        return cls(matrix=dict(zip(actions, rows, strict=True)) if actions else matrix)
+        names = list(map(str, actions))
+        if names and len(rows) != len(names):
+            raise InputError(f"the matrix has {len(rows)} rows, and actions= names {len(names)}", "name each row")
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise InputError(f"actions= names {twice[0]!r} twice", "give every action a name of its own")
+        return cls(matrix=dict(zip(names, rows, strict=True)) if names else matrix)
 
     @classmethod
     def per_row(
@@ -310,9 +313,9 @@ class Decision(Noun, panel="Decision"):
     ) -> Decision:
         """Costs that differ from row to row: names of columns or arrays, shape (T,); a number is of every row.
 
-        utility: in place of costs, the four columns of the utilities tn, fn, fp, tp.
+        utility: in place of costs, the four columns of the utilities tn, fn, fp, tp, in this order or by these names.
         """
-        if fp is None and fn is None and not utility:
+        if fp is None and fn is None and isinstance(utility, (str, tuple, list)) and not utility:
             raise InputError("per_row() is given neither costs nor utilities", "give fn= or utility=, or both costs")
         costs = {"cost_fp": fp, "cost_fn": fn}
         of_rows = {name: value if isinstance(value, (int, float)) else None for name, value in costs.items()}
@@ -329,8 +332,12 @@ class Decision(Noun, panel="Decision"):
         return replace(self, capacity=k, per=per)
 
     def vary(self, name: str, low: float, high: float, step: float | None = None) -> Self:
-        """Let a number of the decision vary for `sweep`: 'abstain', 'prevalence', 'capacity' or 'ACTION:CLASS'."""
+        """Let a number of the decision vary for `sweep`.
+
+        It is called 'abstain', 'prevalence', 'capacity', 'cost_fp' or 'ACTION:CLASS'.
+        """
         ends = (low, high) if step is None else (low, high, step)
+        name = name.replace("_", "-") if name == "cost_fp" else name
         return replace(self, varied=f"{name}={':'.join(map(repr, ends))}")
 
     def in_terms(self, **terms: Any) -> Self:

@@ -532,7 +532,12 @@ def fit(
     test_set = None
     if given.data.test is not None:
         known = {role: names for role, names in rows.columns.items() if role != "proba"}
-        tested = asked(replace(given.data, source=given.data.test), given.decision, None, known)
+        own = Data.of(given.data.test)
+        if not isinstance(own.label, (str, type(None))):
+            # Scores and labels are arrays, which need no names.
+            known = {role: names for role, names in known.items() if role not in ("score", "label")}
+        rows_of = own if isinstance(given.data.test, Data) else replace(given.data, source=given.data.test)
+        tested = asked(rows_of, given.decision, None, known)
         test_set = fits.test_set(tested.rows(), rows)
     with computing() as progress:
         followed = fits.Advised(chosen) if chosen else fits.advised(rows, plan, preferences)

@@ -40,6 +40,8 @@ class Around(NamedTuple):
     every: bool = False
 
 
+VERB: ContextVar[str] = ContextVar("verb", default="")
+"""The verb that Python called last; empty on the command line, which has no options of other verbs."""
 AROUND: ContextVar[Around] = ContextVar("around", default=Around())  # noqa: B039  # which never changes
 
 
@@ -88,8 +90,12 @@ def spoken(function: Callable[P, T]) -> Callable[P, T]:
             for name in () if any_keyword else given:
                 if name not in known:
                     raise UnknownKeyword(name, known)
-            with speaking_to("python"):
-                return function(*args, **given)
+            token = VERB.set(verb)
+            try:
+                with speaking_to("python"):
+                    return function(*args, **given)
+            finally:
+                VERB.reset(token)
         except DecalError as error:
             raise raised(error) from None
         except UnknownKeyword as error:

@@ -106,7 +106,9 @@ def class_columns(scores: Any, label: Any) -> dict[str, Any]:
             f"scores have shape {scores.shape}, and the labels have {len(found)} different values",
             "give a frame with a column for each class, such as 'p:cat', and proba='p:*'",
         )
-    return {f"p:{text_of(name)}": column for name, column in zip(sorted(found), np.asarray(scores).T, strict=True)}
+    # An array of numpy would show what stands behind a mask.
+    values = np.ma.filled(scores.astype(float), np.nan) if isinstance(scores, np.ma.MaskedArray) else np.asarray(scores)
+    return {f"p:{text_of(name)}": column for name, column in zip(sorted(found), values.T, strict=True)}
 
 
 def _check_indexes(given: Mapping[str, Any]) -> None:
@@ -177,11 +179,17 @@ def _columns_of(value: Any, role: str) -> dict[str, Any]:
     return {name: table.column(name) for name in table.column_names}
 
 
+UTILITIES = ("tn", "fn", "fp", "tp")
+"""What the utilities of labels 0 and 1 without and with an action are called, in their order."""
+
+
 def _several(table: dict[str, Any], given: Any, role: str) -> tuple[str, ...]:
     if isinstance(given, str):
         return (given,)
     if is_table(given):
-        return _add(table, _columns_of(given, role))
+        columns = _columns_of(given, role)
+        ordered = UTILITIES if role == "utility_columns" and {*columns} == {*UTILITIES} else columns
+        return _add(table, {name: columns[name] for name in ordered})
     if isinstance(given, (list, tuple)) and given and all(isinstance(g, str) for g in given):
         # As many texts as rows may be the values of a group; features are numbers. Those of a lazy frame are unknown.
         rows = {len(each) for each in table.values() if not isinstance(each, _Uncollected)}
@@ -193,6 +201,10 @@ def _several(table: dict[str, Any], given: Any, role: str) -> tuple[str, ...]:
             array = np.asarray(given)
         if array.ndim == 2 and array.dtype.kind in "OU":
             return _add(table, {f"{role}[{k}]": _column(column, f"{role}[{k}]") for k, column in enumerate(array.T)})
+    if role == "utility_columns":
+        # A table of numbers, or a list of columns.
+        each = given.T if getattr(given, "ndim", 1) == 2 else given
+        return _add(table, {f"{role}[{k}]": _column(column, f"{role}[{k}]") for k, column in enumerate(each)})
     return _add(table, {role: _column(given, role)})
 
 
@@ -224,7 +236,8 @@ def _column(value: Any, name: str) -> Any:
         if isinstance(value, (list, tuple)) and not any(isinstance(v, (list, tuple, np.ndarray)) for v in value):
             return _objects(value)
         array = np.asarray(value)
-        if array.ndim == 2 and name == "features" and array.dtype.kind in "fiu" and array.shape[1]:
+        if array.ndim == 2 and name == "features" and array.dtype.kind in "fiub" and array.shape[1]:
+            array = array.astype(np.uint8) if array.dtype.kind == "b" else array
             return pa.FixedSizeListArray.from_arrays(_numbers(array.ravel()), array.shape[1])
         if array.ndim == 2 and name == "score":
             fix = "give one dimension, such as predict_proba(X)[:, 1]"
@@ -234,7 +247,8 @@ def _column(value: Any, name: str) -> Any:
             fix = "give the path of a file, a frame, or (scores, labels)"
             raise DecalError(f"{SHOWN}, column {quote(name)} is one value, of type {type(value).__name__}", fix)
         if array.ndim != 1:
-            raise DecalError(f"{SHOWN}, column {quote(name)} has shape {array.shape}", "give one dimension")
+            fix = "give numbers, or a frame with a column for each" if name == "features" else "give one dimension"
+            raise DecalError(f"{SHOWN}, column {quote(name)} has shape {array.shape}", fix)
         return _numbers(array) if array.dtype.kind in "fiu" else _objects(array)
 
 
