@@ -107,9 +107,16 @@ def many(count: float, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+LIKELY = 0.8
+"""The chance from which what is not clear is called likely."""
+
+
 def chance_words(chance: float) -> str:
-    """A probability as '83 %'; as 'under 1 %' or 'over 99 %' where it would round to 0 or 100."""
-    whole = decimal(100 * chance, 0)
+    """A probability as '83 %'; as 'under 1 %' or 'over 99 %' where it would round to 0 or 100.
+
+    One that is less than likely is not rounded to what is.
+    """
+    whole = "79" if chance < LIKELY <= round(100 * chance) / 100 else decimal(100 * chance, 0)
     return {"0": "under 1 %", "100": "over 99 %"}.get(whole, f"{whole} %")
 
 
@@ -159,14 +166,20 @@ def within(value: float, interval: Interval | None = None, like: Interval | None
     return bracketed(decimal(each, decimals) for each in (value, *(interval or ())))
 
 
+MOST_ROUNDED = 0.05
+"""By what part of itself a number that is acted on is rounded at most."""
+
+
 def around(exact: str, interval: Interval) -> str:
     """'about 0.0481 [0.0422, 0.0512]': a decimal with two digits of the half-width, and ends that hold it as written.
 
-    Where the decimal has no more digits than that, it stands as it is.
+    Where the decimal has no more digits than that, it stands as it is; and alone where so few would be another number.
     """
     value = float(exact)
     decimals = decimals_for((interval,), (value,))
     shown = f"{value:.{decimals}f}"
+    if abs(float(shown) - value) > MOST_ROUNDED * abs(value):
+        return exact
     text, value = (exact, value) if float(shown) == value else (f"about {shown}", float(shown))
     unit = 10.0**decimals
     low = math.floor(min(interval[0], value) * unit + 1e-9) / unit

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from decal_cli.analysis.compare import Difference, ModelComparison, compare
 from decal_cli.analysis.described import Utility
 from decal_cli.analysis.evaluate import Evaluation, Plan, with_lists
-from decal_cli.analysis.recommend import Preferences, evidence_choices, fitted_at, ranks_now, recommend
+from decal_cli.analysis.recommend import Preferences, evidence_choices, fitted_at, idle, ranks_now, recommend
 from decal_cli.data import Batch, Columns, Dataset, NewRows, Predictions
 from decal_cli.data.large.sampling import with_rows
 from decal_cli.documents import read_document
@@ -140,10 +140,11 @@ def advised(data: Dataset, plan: Plan, wanted: Preferences) -> Advised:
     method, lean, said = advice.method, advice.act_now.method, advice.lead[0].rstrip(".")
     if data.capacity is not None:
         # Who gets a place is another question than on whom to act where every row has one.
-        ranked = found.ranked[data.models[0].name]
-        method, lean = ranks_now(ranked, advice.evidence.acted_on, plan.confidence).method, None
-        limit = Hint("capacity", data.capacity.text)
-        said = f"with {limit} keep the order of the score, since no method is sure enough to win more"
+        first = ranks_now(found.ranked[data.models[0].name], advice.evidence.acted_on, plan.confidence)
+        waits = idle(found.evaluation.reports[0], first, advice.evidence.stakes) is not None
+        method, lean = None if waits else first.method, None
+        keep = "use no place" if waits else "keep the order of the score"
+        said = f"with {Hint('capacity', data.capacity.text)} {keep}, since no method is sure enough to win more"
     if method is None and lean is not None:
         problem = f"`{Verb('recommend')}` cannot tell yet what a method would win; by the estimates it leans to {lean}"
         raise DecalError(problem, f"to fit it anyway: {Verb('fit', method=lean)}")

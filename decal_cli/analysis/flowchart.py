@@ -20,7 +20,19 @@ from decal_cli.declarations.document import Hidden, Limit, Names
 from decal_cli.hints import Hint, Verb, said
 from decal_cli.learn.held_out import MIN_ISOTONIC_ROWS
 from decal_cli.metrics.confidence import INDEPENDENT, Clustering, Reach, quantile
-from decal_cli.numbers import Interval, Say, alike, around, bounds, chance_words, p_value, per_thousand, plain, shifted
+from decal_cli.numbers import (
+    LIKELY,
+    Interval,
+    Say,
+    alike,
+    around,
+    bounds,
+    chance_words,
+    p_value,
+    per_thousand,
+    plain,
+    shifted,
+)
 from decal_cli.task import constant_words
 
 Answer = Literal["yes", "no", "unknown"]
@@ -63,8 +75,6 @@ truth (simulation/advice.py), and checked in four others."""
 ACTED_ON = 0.5
 """Share of the default tolerance from which a gain that is not clear is acted on. A tolerance that the user gave counts
 whole: the default is but a guess at what matters, and waiting for a gain as large as it costs more than acting."""
-LIKELY = 0.8
-"""The chance from which what is not clear is called likely."""
 CLEAR_CHANCE = 0.975
 """A chance that needs no word beside it."""
 FITS: Mapping[Action, str] = {"recalibrate": "isotonic", "post-train": "blend"}
@@ -238,7 +248,8 @@ class Evidence:
     @property
     def best(self) -> Action:
         """The action with the largest estimated gain after its cost; "done" where none beats what is free."""
-        gains = {action: net for action in GAINS if (net := self.net(action)) is not None and net > self.free}
+        least = self.free + (ROUNDING * self.stakes if self.free > 0 else 0.0)
+        gains = {action: net for action in GAINS if (net := self.net(action)) is not None and net > least}
         return max(gains, key=lambda action: gains[action], default="done")
 
     def chance(self, action: Action, more: float = 0.0) -> float | None:
@@ -305,6 +316,18 @@ class Evidence:
         # Several classes have no such share.
         impossible = HEADROOM in self.items and self.item(HEADROOM).value is None
         return impossible or self.gain(OVER_CONSTANT) == "no"
+
+    @property
+    def backwards(self) -> bool:
+        """Whether higher scores clearly go with fewer positives."""
+        auc = self.item(RANKING).interval
+        return auc is not None and auc[1] < 0.5
+
+    @property
+    def too_dear(self) -> bool:
+        """Whether post-training wins at most, after its cost, what is free."""
+        cost, gain = self.costs.get("post-train"), self.item(POST_TRAINING).interval
+        return cost is not None and gain is not None and gain[1] - cost <= self.free
 
     @property
     def adds_nothing(self) -> bool:
@@ -727,7 +750,9 @@ def _worth(evidence: Evidence, action: Action) -> Step:
 
 def _act(evidence: Evidence, steps: tuple[Step, ...], action: Action) -> Advice:
     item, method = evidence.item(GAINS[action]), evidence.fits[action]
-    if not item.clear and not evidence.worthwhile(action):
+    # What clearly wins over the score is not ahead yet of a constant decision, which is free.
+    ahead = item.clear and (evidence.net(action) or 0.0) > evidence.free + ROUNDING * evidence.stakes
+    if not ahead and not evidence.worthwhile(action):
         return _open_in_itself(evidence, steps, action)
     fit = f"`{Verb('fit', method=method).words}` fits it and evaluates it on held-out rows."
     if method in ("isotonic", "platt") and evidence.rows < MIN_ISOTONIC_ROWS:
@@ -748,9 +773,8 @@ def _constant_instead(evidence: Evidence, steps: tuple[Step, ...], natural: Acti
         question, shown = "Does post-training beat a constant decision?", [POST_TRAINING, CONSTANT_LEAD]
         reason = "By the estimates, the constant decision wins as much as post-training or more, and it is free."
     steps = (*steps, Step(3, question, "no", False, reason, tuple(map(evidence.item, shown))))
-    auc = evidence.item(RANKING).interval
-    backwards = (said(_BACKWARDS),) if auc is not None and auc[1] < 0.5 else ()
-    if evidence.features and evidence.gain(BEYOND) == "unknown":
+    backwards = (said(_BACKWARDS),) if evidence.backwards else ()
+    if evidence.features and evidence.gain(BEYOND) == "unknown" and not evidence.too_dear:
         more = "Whether a model on the features beats it is unknown: there are too few rows to tell."
         today: Action = "post-train" if evidence.now == "post-train" else "done"
         return Advice(evidence, steps, "cannot-tell", next_steps=(*backwards, more, said(TRY)), fallback_action=today)
@@ -830,10 +854,15 @@ def _undecided(evidence: Evidence, first: Step) -> Advice:
 
 def _open_in_itself(evidence: Evidence, steps: tuple[Step, ...], action: Action) -> Advice:
     """What leads to a method is clear, and the method's own gain is neither clear nor worth taking."""
-    item, net = evidence.item(GAINS[action]), evidence.net(action) or 0.0
-    rows = rows_for(evidence, item, max(net, evidence.tolerated - net))
-    what = "recalibration" if action == "recalibrate" else "post-training"
-    then = (*_more_rows(evidence, rows, f"whether {what} wins"), said(TRY))
+    item, won = evidence.item(GAINS[action]), evidence.net(action) or 0.0
+    what = f"whether {'recalibration' if action == 'recalibrate' else 'post-training'} wins"
+    constant = evidence.constant
+    if constant is not None and evidence.free > 0:
+        # Of the features it is not measured.
+        item = evidence.item(OVER_CONSTANT) if action == "recalibrate" else Item(OVER_CONSTANT)
+        won, what = (item.value or 0.0) - evidence.costs.get(action, 0.0), f"{what} more than {constant.doing}"
+    rows = rows_for(evidence, item, max(won, evidence.tolerated - won))
+    then = (*_more_rows(evidence, rows, what), said(TRY))
     return Advice(evidence, steps, "cannot-tell", next_steps=then, rows_needed=rows, fallback_action=evidence.now)
 
 
@@ -870,13 +899,13 @@ def _lead(advice: Advice, evidence: Evidence, now: ActNow) -> Iterator[str]:
         small = ", which is clear but small" if advice.small and advice.action == now.action else ""
         yield f"{what} with {now.method} ({words}): wins {say(now.gain, now.interval)}{after_cost}{small}."
         likely = f"it wins {'anything' if instead is None else f'more than {instead.doing}'}{after_cost}"
-    if now.chance is not None:
+    if now.chance is not None and not (now.action == "done" and evidence.backwards):
         settled = ", see below what would settle it" if advice.action == "cannot-tell" else ""
         sure = {"clear": "", "likely": ": likely, but not clear", "open": f": open{settled}"}
         word = sure[advice.certainty] if now.chance < CLEAR_CHANCE else ""
         yield f"The chance that {likely} is {chance_words(now.chance)}{word}."
     elif advice.certainty == "open":
-        yield "Whether any method wins is open: see below what would settle it."
+        yield f"Whether any method wins{'' if instead is None else ' more'} is open: see below what would settle it."
     if now.action == "done" and advice.action == "cannot-tell" and evidence.best != "done":
         yield _too_little(evidence)
     yield from evidence.not_learned
@@ -899,12 +928,16 @@ def _use_as_it_is(advice: Advice) -> str:
         "done": "no method wins anything that matters",
         "do-not-post-train": "post-training costs more than it wins",
         "find-better-features": "it is not good enough, and post-training cannot win what is missing",
-        "cannot-tell": "no method is sure enough to win",
+        "cannot-tell": f"no method is sure enough to win{'' if instead is None else ' more'}",
     }[advice.action]
     if instead is None:
         return f"Use the model as it is: {why}."
     words = f"{instead.words[0].upper()}{instead.words[1:]}"
-    if advice.evidence.useless:
+    if advice.action == "do-not-post-train":
+        why = "no method wins more than that after its cost"
+    if advice.evidence.backwards:
+        why = "the score ranks backwards: a method that keeps its order does no better"
+    elif advice.evidence.useless:
         better = (advice.evidence.item(OVER_CONSTANT).value or 0.0) > 0
         why = "even recalibrated, the score " + ("hardly does better" if better else "does no better")
     wins = advice.evidence.say(instead.gain, instead.interval)
@@ -919,8 +952,9 @@ def _too_little(evidence: Evidence) -> str:
     wins += " after its cost" if best in evidence.costs else ""
     if evidence.adds_nothing:
         return f"{wins}, and no more than a constant decision does."
-    if net < evidence.acted_on:
-        return f"{wins}, less than {'half ' if evidence.tolerance is None else ''}the tolerance."
+    if net - evidence.free < evidence.acted_on:
+        beyond = f" more than {evidence.constant.doing} does" if evidence.constant and evidence.free > 0 else ""
+        return f"{wins}, less than {'half ' if evidence.tolerance is None else ''}the tolerance{beyond}."
     return f"{wins}, and chance could explain that easily."
 
 
@@ -930,7 +964,7 @@ def _free_today(advice: Advice) -> Iterator[str]:
     if interim is None or interim.threshold is None or (action == "done" and advice.action != "do-not-post-train"):
         return
     low, high = bounds(interim.interval)
-    if high <= 0:
+    if high <= 0 or (action == "done" and advice.instead is not None and interim.gain <= advice.instead.gain):
         return
     ends, start = evidence.item(NEW_THRESHOLD).interval, interim.threshold
     step = f"act from a score of {start if ends is None else around(start, ends)} on"

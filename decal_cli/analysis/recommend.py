@@ -21,6 +21,7 @@ from decal_cli.analysis.flowchart import (
     FITS,
     GAINS,
     HEADROOM,
+    ROUNDING,
     SHRINKAGE,
     TRY,
     WORST_CASE,
@@ -54,7 +55,7 @@ from decal_cli.metrics.confidence import quantile
 from decal_cli.metrics.decisions import Change, Decisions
 from decal_cli.metrics.inputs import INPUT_KINDS, decisions_on, worth_at_capacity
 from decal_cli.metrics.measure import measure, measure_all
-from decal_cli.numbers import Interval, Say, per_thousand
+from decal_cli.numbers import Interval, Say, per_thousand, times
 from decal_cli.tables.aggregated import COUNTS_HAVE_NONE
 from decal_cli.tables.memo import OnDemand
 from decal_cli.tables.rows import Rows
@@ -258,6 +259,17 @@ def ranks_now(ranked: Sequence[Ranked], acted_on: float, confidence: float) -> R
             most = each.gain - SHRINKAGE * error
             best = RanksNow(each.method, each.gain, NormalDist().cdf(each.gain / error) if error > 0 else 1.0)
     return best
+
+
+def idle(report: Report, first: RanksNow, stakes: float) -> Utility | None:
+    """What acting on no row wins over the order of the score; None where some score is known to win more.
+
+    first: what gives the places. stakes: what perfect decisions are worth more than the better constant one.
+    """
+    worth = report.find(Worth)
+    assert worth  # there are scores at a capacity
+    won = Utility(-worth.over.value, times(worth.over.interval, -1.0))
+    return won if won.value > 0 and won.value >= (first.gain or 0.0) - ROUNDING * stakes else None
 
 
 def usual_methods(rows: Rows, best: BestRecalibrator | None) -> tuple[MethodSpec, ...]:

@@ -166,9 +166,10 @@ class StatedTerms(Declaring, panel="Amounts"):
         return self.scale(*beside).say
 
     def phrase(self, value: float, interval: Interval | None = None, more: str = "") -> str:
-        """A utility per decision as '8.9 [6.2, 11.6] million EUR a year'; more: words after the numbers."""
+        """A utility per decision as '8.9 [6.2, 11.6] million EUR a year'; more: words such as ' more'."""
         texts, scale = self.amounts(value, *(interval or ()))
-        return f"{bracketed(texts)}{more} {scale.unit or self.noun} {self.span}"
+        what = f" {scale.unit}{more}" if scale.unit else f"{more} {self.noun}"
+        return f"{bracketed(texts)}{what} {self.span}"
 
 
 PLAIN = StatedTerms()

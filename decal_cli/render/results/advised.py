@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from decal_cli.analysis.described import ActionShares, Decided, DecisionCounts, Places, PriorShiftGain, Worth
+from decal_cli.analysis.described import ActionShares, Decided, DecisionCounts, Places, PriorShiftGain, Utility, Worth
 from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.flowchart import GAINS, Advice
 from decal_cli.analysis.recommend import (
@@ -18,6 +18,7 @@ from decal_cli.analysis.recommend import (
     amounts_of,
     ece_advice,
     ece_disagrees,
+    idle,
     ranks_now,
 )
 from decal_cli.data.words import grouped, quote, shell_word
@@ -302,16 +303,35 @@ class LimitedModel(AdvisedModel):
         """What gives the places today, among the scores."""
         return next(each for each in self.ranked if each.method == self.ranks_now.method)
 
+    @property
+    def idle(self) -> Utility | None:
+        """What acting on no row wins over the order of the score; None where some score is known to win more."""
+        return idle(self.report, self.ranks_now, self.advice.evidence.stakes)
+
+    @property
+    def first(self) -> str:
+        """What to do with the places."""
+        if self.idle is not None:
+            return "Give no places" if self.keeps_actions else "Act on no row"
+        what = "Give the places to" if self.keeps_actions else "Act on"
+        return f"{what} the rows that {self.ranks_now.method or 'the score'} puts first"
+
     def lead(self) -> tuple[str, ...]:
         """First what gives the places today, then what to do without the limit."""
         now, limit, lead = self.ranks_now, self.evaluation.limit, self.advice.lead
         without = (f"Without the limit of {limit}: {lead[0]}", *lead[1:])
-        first = f"At capacity {limit}, act on the rows that"
+        first = f"At capacity {limit}, {self.first[0].lower()}{self.first[1:]}"
+        if self.idle is not None:
+            won = self.say(*self.idle)
+            return (
+                f"{first}: that wins {won} over the order of the score, and no method is known to win more.",
+                *without,
+            )
         if now.method is None:
-            return (f"{first} the score puts first: no method is sure enough to win more.", *without)
+            return (f"{first}: no method is sure enough to win more.", *without)
         won = self.say(now.gain, self.ranked_first.interval)
         sure = () if now.chance is None else (f"The chance that this wins anything is {chance_words(now.chance)}.",)
-        return (f"{first} {now.method} puts first: wins {won} over the order of the score.", *sure, *without)
+        return (f"{first}: wins {won} over the order of the score.", *sure, *without)
 
     @cached_property
     def ways(self) -> list[Way]:

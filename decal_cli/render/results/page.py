@@ -426,8 +426,9 @@ def _today(each: AdvisedModel) -> Today:
     """What to do; where so many rows can be acted on only, what gives the places."""
     if not isinstance(each, LimitedModel):
         return answer_of(each.advice)
-    method = each.ranks_now.method
-    return Today(f"Act on the rows that {method or 'the score'} puts first.", KEYS[each.ranked_first.kind], method)
+    if each.idle is not None:
+        return Today(f"{each.first}.", "never")
+    return Today(f"{each.first}.", KEYS[each.ranked_first.kind], each.ranks_now.method)
 
 
 def answer_of(advice: Advice) -> Today:
