@@ -246,7 +246,7 @@ def _found(spec: MetricSpec, results: Mapping[str, Mapping[str, Any]]) -> tuple[
         theirs = " and ".join(_call_text(spec.name, given) for given in parameters.values())
         ours = _call_text(spec.name, spec.parameters)
         raise Undefined(f"the parameters differ: ours is {ours}; the baseline's is {theirs}")
-    raise Undefined(f"the baseline holds no value of {spec.key} for this model and group")
+    raise Undefined(f"the baseline holds no value of {spec.key} for this model and group: name it when you write one")
 
 
 def _is_number(value: Any) -> bool:

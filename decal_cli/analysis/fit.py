@@ -386,7 +386,7 @@ def read_model(path: str) -> Saved:
 
 def model_text(path: str) -> str:
     """The text of a model file. Errors: DecalError, where it cannot be read."""
-    return read_document(path, f"model file {path}", f"name a file that `{Verb('fit').words}` wrote")
+    return read_document(path, f"model file {path}", "name a model file that decal wrote")
 
 
 def columns_for(saved: Saved, missing: Any = "error") -> Columns:

@@ -107,7 +107,7 @@ class Asked(NamedTuple):
                 raise DecalError("rows come from files or from one engine", fix)
             return Engine(paths[0], query=self.data.query)
         opened = hasattr(source, "cursor") and hasattr(source, "close")
-        if self.data.query and (isinstance(source, Engine) or not opened):
+        if self.data.query and not opened and getattr(source, "query", "") != self.data.query:
             fix = "leave it out, or give an address or an open connection beside it"
             raise DecalError("query= is asked of an engine, and the data is none, or says itself what to ask", fix)
         if isinstance(source, Engine) or not opened:

@@ -103,7 +103,8 @@ class Noun(Declaring):
         """Key -> value of every field that has been given."""
         values = {key: getattr(self, name) for key, name in keys_of(type(self)).items()}
         unsaid = [key for key, value in values.items() if isinstance(value, (tuple, list)) and not value]
-        unsaid += [key for key, value in values.items() if value is None or value is False]
+        # False may be the label that counts as 1.
+        unsaid += [key for key, value in values.items() if value is None or (value is False and key != "positive")]
         return {key: value for key, value in values.items() if key not in unsaid}
 
 

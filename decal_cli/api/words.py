@@ -86,13 +86,16 @@ def spoken(function: Callable[P, T]) -> Callable[P, T]:
         __tracebackhide__ = True
         if LISTENER.get() == "line":
             return function(*args, **given)
+        import numpy as np
+
         try:
             for name in () if any_keyword else given:
                 if name not in known:
                     raise UnknownKeyword(name, known)
             token = VERB.set(verb)
             try:
-                with speaking_to("python"):
+                # Numbers may be too small to hold, also where the caller wants errors of those.
+                with speaking_to("python"), np.errstate(under="ignore"):
                     return function(*args, **given)
             finally:
                 VERB.reset(token)

@@ -78,6 +78,40 @@ def test_what_is_likely_on_the_page_is_what_the_chance_speaks_of() -> None:
     assert answer_of(advice).text == "Recalibrate with isotonic: that it wins more than never acting is likely."
 
 
+def test_what_clearly_wins_over_the_score_waits_while_a_constant_decision_wins_as_much() -> None:
+    """Recalibration wins .04 clearly, and never acting .045, for nothing."""
+    world = {"recalibration": (0.02, 0.06), "lead": (0.025, 0.065), "features": False}
+    behind = walk(evidence(**world, over_constant=(-0.03, 0.02)))
+    assert (behind.action, behind.act_now.action, behind.instead and behind.instead.words) == (
+        *("cannot-tell", "done"),
+        "never act",
+    )
+    assert "no method is sure enough to win more" in behind.lead[0]
+    assert "show whether recalibration wins more than never acting" in " ".join(behind.next_steps)
+    equal = walk(evidence(**{**world, "lead": (0.02, 0.06)}, over_constant=(-0.02, 0.02)))
+    assert equal.act_now.action == "done"
+    dear = walk(evidence(**world, over_constant=(-0.03, 0.02), costs={"recalibrate": 0.001, "post-train": 0.001}))
+    assert dear.action == "do-not-post-train"
+    assert "no method wins more than that after its cost" in dear.lead[0] and "Free today" not in " ".join(dear.lead)
+
+
+def test_a_model_that_costs_more_than_it_can_win_is_not_unknown() -> None:
+    """Recalibrated, the score does no better than never acting; features win at most .0045 on top of it."""
+    world = {"recalibration": (0.02, 0.04), "beyond": (-0.0005, 0.0145), "both": (0.022, 0.046), "lead": (0.025, 0.035)}
+    asked = {**world, "over_constant": (-0.005, 0.001)}
+    assert "is unknown: there are too few rows" in " ".join(walk(evidence(**asked)).next_steps)
+    dear = walk(evidence(**asked, costs={"recalibrate": 0.005, "post-train": 0.03}))
+    assert dear.action == "find-better-features" and "too few rows" not in " ".join(dear.next_steps)
+
+
+def test_of_a_score_that_ranks_backwards_no_chance_is_told() -> None:
+    """Curves that rise cannot win what turning it around would."""
+    world = {"recalibration": (0.02, 0.04), "lead": (0.02, 0.04), "over_constant": (-0.001, 0.001), "features": False}
+    lead = " ".join(walk(evidence(**world, auc=(0.2, 0.4))).lead)
+    assert "the score ranks backwards: a method that keeps its order does no better" in lead and "chance" not in lead
+    assert "The chance that no method wins" in " ".join(walk(evidence(**world)).lead)
+
+
 FOUND: dict[str, Callable[[Advice], object]] = {
     "answers": lambda advice: " ".join(step.answer for step in advice.steps),
     "now": lambda advice: advice.act_now.action,

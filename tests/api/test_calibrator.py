@@ -142,3 +142,12 @@ def test_what_cannot_be_fitted_is_a_value_error(arguments: dict, cluster: object
 def test_a_misspelt_parameter_is_named() -> None:
     with pytest.raises(TypeError, match=r"Calibrator\(\) has no argument 'methode'; did you mean method\?"):
         decal.Calibrator(methode="isotonic")
+
+
+def test_an_ensemble_that_is_not_fitted_is_calibrated() -> None:
+    """It has no length yet, and so no truth."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    x = np.random.default_rng(0).normal(size=(120, 2))
+    fitted = decal.Calibrator(RandomForestClassifier(5, random_state=0)).fit(x, (x[:, 0] > 0).astype(int))
+    assert len(fitted.estimator_) == 5

