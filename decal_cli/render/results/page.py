@@ -303,10 +303,13 @@ class ReportPage(WrittenResult):
         """What the page says where its sliders stand at the user's capacity; '' without one, and of groups."""
         if not isinstance(each, LimitedModel):
             return ""
-        best = each.ranked_first
-        more = "" if best.gain is None else f", {self.scale(best.gain)} more than the score as it is"
-        worth = f"{self.scale(best.utility or 0.0)} {self.scale.words}{more}"
-        return f"At your capacity: act on the rows that {best.method or 'the score'} puts first ({worth})."
+        best, now = each.ranked_first, each.ranked[0].utility or 0.0
+        utility, gain = best.utility or 0.0, best.gain
+        if each.idle is not None:
+            utility, gain = now + each.idle.value, each.idle.value
+        more = "" if gain is None else f", {self.scale(gain)} more than the score as it is"
+        worth = f"{self.scale(utility)} {self.scale.words}{more}"
+        return f"At your capacity: {each.first[0].lower()}{each.first[1:]} ({worth})."
 
     def _shared(self) -> b.Blocks:
         for heading, kinds in SHARED_PICTURES.items():
