@@ -176,7 +176,7 @@ def test_actions_have_names_of_their_own() -> None:
         (lambda rows: decal.evaluate(rows, statistics={"seed": 1}), "is no noun of decal"),
         (lambda rows: decal.evaluate(rows, logit="no"), "logit='no' is neither True nor False"),
         (lambda rows: decal.evaluate(rows, intervals="no"), "intervals='no' is neither True nor False"),
-        (lambda rows: decal.recommend(rows, 0.3)["average_precision"], r"name it: evaluate\(.., metrics=\['average_precision'\]"),
+        (lambda rows: decal.recommend(rows, 0.3)["average_precision"], r"name it: evaluate\("),
     ],
 )
 def test_what_a_verb_does_not_take_is_refused(call: Callable[[Any], Any], text: str) -> None:
