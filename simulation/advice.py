@@ -29,7 +29,8 @@ import numpy as np
 from scipy.special import expit, logit
 
 from decal_cli.analysis.evaluate import Plan, Report
-from decal_cli.analysis.flowchart import FITS, Advice, Evidence, Item, walk
+from decal_cli.analysis.evidence import FITS, Evidence, Item
+from decal_cli.analysis.flowchart import Advice, walk
 from decal_cli.analysis.recommend import EVIDENCE, Preferences, recommend
 from decal_cli.data import Columns, Dataset, Predictions, read
 from decal_cli.learn import held_out

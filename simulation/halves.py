@@ -22,7 +22,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from decal_cli.analysis.described import BestRecalibrator, Worth
-from decal_cli.analysis.flowchart import FITS, Advice, Evidence, Item, walk
+from decal_cli.analysis.evidence import FITS, Evidence, Item
+from decal_cli.analysis.flowchart import Advice, walk
 from decal_cli.data import Columns, Predictions, read
 from decal_cli.errors import Undefined
 from decal_cli.learn.method import fit, training_rows

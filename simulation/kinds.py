@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from decal_cli.analysis.flowchart import TOLERANCE
+from decal_cli.analysis.evidence import TOLERANCE
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.analysis.flowchart import Evidence, Item, rows_for
+from decal_cli.analysis.evidence import Evidence, Item
+from decal_cli.analysis.flowchart import rows_for
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.metrics import Inputs, parse
 from decal_cli.metrics.measure import measure

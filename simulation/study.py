@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.analysis.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
+from decal_cli.analysis.evidence import EVIDENCE_KEYS, Evidence, Item
+from decal_cli.analysis.flowchart import Advice, walk
 from decal_cli.learn import held_out, probe
 from decal_cli.metrics import Inputs, interval_of, measure, parse, value_of
 from decal_cli.tables.features import Features

@@ -16,7 +16,7 @@ import numpy as np
 
 from decal_cli.analysis.described import clustering
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, evaluate
-from decal_cli.analysis.flowchart import TOLERANCE
+from decal_cli.analysis.evidence import TOLERANCE
 from decal_cli.analysis.rules import Rule, choices_of
 from decal_cli.data import Dataset
 from decal_cli.data.words import quote

@@ -15,7 +15,7 @@ import numpy as np
 
 from decal_cli.analysis.described import BestRecalibrator, Utility, Worth, clustering, select_rows
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, all_choices, evaluate, with_lists
-from decal_cli.analysis.flowchart import (
+from decal_cli.analysis.evidence import (
     BEYOND,
     EVIDENCE_KEYS,
     FITS,
@@ -23,14 +23,12 @@ from decal_cli.analysis.flowchart import (
     HEADROOM,
     ROUNDING,
     SHRINKAGE,
-    TRY,
     WORST_CASE,
     Action,
-    Advice,
     Evidence,
     Item,
-    walk,
 )
+from decal_cli.analysis.flowchart import TRY, Advice, walk
 from decal_cli.data import Dataset, Predictions
 from decal_cli.data.large.sampling import with_rows
 from decal_cli.declarations.document import Names, Share

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.analysis.flowchart import (
+from decal_cli.analysis.evidence import (
     BEYOND,
     EVIDENCE_KEYS,
     NEW_THRESHOLD,

@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.analysis.flowchart import EVIDENCE_KEYS, FITS, Action, Evidence, Item, walk
+from decal_cli.analysis.evidence import EVIDENCE_KEYS, FITS, Action, Evidence, Item
+from decal_cli.analysis.flowchart import walk
 from decal_cli.analysis.study import CHOSEN, ESTIMATES, WITH_INTERVALS, Study
 from decal_cli.data.words import grouped
 from decal_cli.declarations.defaults import CONFIDENCE, SEED

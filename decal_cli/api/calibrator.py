@@ -287,8 +287,7 @@ def score_of(
         if len(classes) > 2:
             y_score = (said[:, None] == classes).astype(np.float64)
         else:
-            # Of two labels the greater one counts as 1, as in scikit-learn.
-            y_score = (said == (classes[-1] if pos_label is None else pos_label)).astype(np.float64)
+            y_score = (said == (1 if pos_label is None else pos_label)).astype(np.float64)
     given: dict[str, Any] = {"weight": sample_weight, "positive": pos_label}
     given = {name: each for name, each in given.items() if each is not None} | (fields or {})
     answer = evaluate((y_score, y_true), decision, metrics=[metric], intervals=False, **given)

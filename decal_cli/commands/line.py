@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import Field, dataclass, replace
 from functools import partial
@@ -204,9 +204,7 @@ def _filled(
         settings = find_settings(working_folder())
         if "files" in offered:
             source = _source(said, settings, Halvings not in kinds.values())
-        known, blamed = _known(said, settings), partial(settings.blamed, said)
-        # Streams have no features, which change nothing that is said of their scores.
-        known = {key: value for key, value in known.items() if key != "features" or key in offered}
+        known, blamed = _known(said, settings, offered), partial(settings.blamed, said)
     _check_not_read(said, source)
     with blamed():
         taken = {name: said if kind is GivenOptions else _noun(kind, known, source) for name, kind in kinds.items()}
@@ -227,7 +225,7 @@ def _noun(kind: type, known: Mapping[str, Any], source: Any = ()) -> Any:
     return kind(**given)
 
 
-def _known(line: GivenOptions, settings: Settings) -> dict[str, Any]:
+def _known(line: GivenOptions, settings: Settings, offered: Container[str]) -> dict[str, Any]:
     """The values of the nouns' fields by key: from the line, else from the settings.
 
     A task on the line replaces the whole task of the settings.
@@ -239,6 +237,9 @@ def _known(line: GivenOptions, settings: Settings) -> dict[str, Any]:
     dropped = ROW_UTILITIES if spelled - {"cost_fp", "cost_fn"} or len(spelled) > 1 else ()
     if "capacity" not in keys and "decisions" not in settings:
         dropped = (*dropped, "per")
+    if "features" not in offered:
+        # They change nothing that is said of the scores of a stream.
+        dropped = (*dropped, "features")
     return {key: value for key, value in keys.items() if key in line or key not in dropped}
 
 

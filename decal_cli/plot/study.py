@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.analysis.flowchart import BEYOND, GAINS
+from decal_cli.analysis.evidence import BEYOND, GAINS
 from decal_cli.analysis.study import PREDICTORS
 from decal_cli.analysis.study_summary import BASE, BEYOND_SUFFIX, Relation, StudyPoints, Summary, short_title
 from decal_cli.learn.methods import parse

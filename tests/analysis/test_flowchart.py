@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import decal_cli as decal
-from decal_cli.analysis.flowchart import EVIDENCE_KEYS, GAINS, ActNow, Advice, Evidence, Item, rows_for, walk
+from decal_cli.analysis.evidence import EVIDENCE_KEYS, GAINS, Evidence, Item
+from decal_cli.analysis.flowchart import ActNow, Advice, rows_for, walk
 from decal_cli.metrics import METRICS
 from decal_cli.render.results.page import answer_of
 

@@ -92,6 +92,13 @@ def test_predicted_labels_are_acted_on_where_they_are_the_positive_one(labels: t
     assert score(model, x, np.array(labels)[y]) == pytest.approx(expected)
 
 
+def test_predicted_labels_of_one_class_are_what_they_are() -> None:
+    """A fold of label 0 alone, all of it predicted: nothing is acted on, and nothing lost."""
+    model = LogisticRegression().fit([[-1.0], [1.0]], [0, 1])
+    score = decal.scorer("expected_utility", 0.3, response_method="predict")
+    assert score(model, [[-2.0]] * 30, np.zeros(30, dtype=int)) == 0.0
+
+
 def test_a_scorer_of_several_classes_takes_decided_labels() -> None:
     x = np.random.default_rng(0).normal(size=(300, 2))
     y = np.array(list("abc"))[(x[:, 0] > 0).astype(int) + (x[:, 1] > 1)]

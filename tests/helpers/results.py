@@ -5,7 +5,8 @@ from typing import Any
 
 from decal_cli.analysis.described import Decided, DecisionCounts, Utility, Worth
 from decal_cli.analysis.evaluate import Evaluation, Plan, Report, Result
-from decal_cli.analysis.flowchart import Evidence, Item, walk
+from decal_cli.analysis.evidence import Evidence, Item
+from decal_cli.analysis.flowchart import walk
 from decal_cli.analysis.recommend import Picked, Recommendation, Round, Trial
 from decal_cli.data import Input
 from decal_cli.learn.methods import parse as parse_method

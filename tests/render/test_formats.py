@@ -18,7 +18,7 @@ import pytest
 import decal_cli
 from decal_cli.analysis.compare import compare
 from decal_cli.analysis.described import ActionCounts, Reference, Shift
-from decal_cli.analysis.flowchart import Item
+from decal_cli.analysis.evidence import Item
 from decal_cli.analysis.gate import GateOutcome, judge, with_verdicts
 from decal_cli.analysis.recommend import Ranked
 from decal_cli.analysis.rules import parse_rule

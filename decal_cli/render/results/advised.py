@@ -7,7 +7,8 @@ from functools import cached_property
 
 from decal_cli.analysis.described import ActionShares, Decided, DecisionCounts, Places, PriorShiftGain, Utility, Worth
 from decal_cli.analysis.evaluate import Report
-from decal_cli.analysis.flowchart import GAINS, Advice
+from decal_cli.analysis.evidence import GAINS
+from decal_cli.analysis.flowchart import Advice
 from decal_cli.analysis.recommend import (
     Kind,
     Ranked,

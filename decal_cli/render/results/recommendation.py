@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from decal_cli.analysis.described import CountedStep, DecisionCounts, PriorShiftGain
-from decal_cli.analysis.flowchart import Action, ActNow, Certainty, Constant, Interim, Step
+from decal_cli.analysis.evidence import Action, Constant
+from decal_cli.analysis.flowchart import ActNow, Certainty, Interim, Step
 from decal_cli.analysis.recommend import ROUNDS, Picked, Ranked, RanksNow, Recommendation, Round, Trial, ece_advice
 from decal_cli.data.words import shell_word
 from decal_cli.declarations.document import Above, Absent, Share, Size, Some, Two

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from decal_cli.analysis.flowchart import BEYOND, GAINS
+from decal_cli.analysis.evidence import BEYOND, GAINS
 from decal_cli.analysis.study import CHOSEN, OF_CLASSES, OF_SCORES, PREDICTORS
 from decal_cli.analysis.study_summary import (
     BASE,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from decal_cli.analysis.described import Decided, DecisionCounts
-from decal_cli.analysis.flowchart import GAINS
+from decal_cli.analysis.evidence import GAINS
 from decal_cli.analysis.recommend import amounts_in
 from decal_cli.metrics import Result, known_values
 from decal_cli.numbers import Interval, decimal, decimals_for, times
